@@ -1,0 +1,358 @@
+// Package sqlite opens the project's databases: pragmas, migrations,
+// transactions, errors as kinds, online backup. It is the only importer of the
+// driver, so that every database is opened in the same way.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	driver "github.com/mattn/go-sqlite3"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+)
+
+// Options say how a database is opened. The zero value is a durable
+// read-write database without migrations.
+type Options struct {
+	// Migrations holds NNNN_name.sql files, numbered from 0001 without a gap.
+	// Each runs once, in a transaction of its own that also sets user_version.
+	Migrations fs.FS
+	// Derived databases can be rebuilt from others: their commits wait for no
+	// disk (synchronous=NORMAL in WAL mode; never corrupt, but the newest
+	// commits may be gone after a power cut).
+	Derived bool
+	// Busy is how long a statement waits for another process's lock; 5 s if zero.
+	Busy time.Duration
+	// Readers is the size of the read pool; 4 if zero.
+	Readers int
+	// ReadOnly opens an existing file without writing to it. A missing file is
+	// ErrNotFound.
+	ReadOnly bool
+	// CacheKiB is SQLite's page cache for each connection; 2048 if zero.
+	CacheKiB int
+}
+
+// DB is one database: a single writing connection and a pool of readers. It is
+// safe for concurrent use.
+type DB struct {
+	path   string
+	writer *sql.DB // nil when read-only
+	reader *sql.DB
+}
+
+// Open opens the database file at path, creating it (0600) unless opts.ReadOnly,
+// and brings its schema up to date. A file that a newer build migrated further
+// is refused with ErrConflict, and a damaged one with ErrCorrupt. A symbolic
+// link or anything but a regular file is refused with ErrDenied.
+func Open(ctx context.Context, path string, opts Options) (*DB, error) {
+	if err := checkFile(path, opts.ReadOnly); err != nil {
+		return nil, err
+	}
+	if opts.Busy == 0 {
+		opts.Busy = 5 * time.Second
+	}
+	if opts.Readers == 0 {
+		opts.Readers = 4
+	}
+	if opts.CacheKiB == 0 {
+		opts.CacheKiB = 2048
+	}
+	d := &DB{path: path}
+	if !opts.ReadOnly {
+		w, err := sql.Open("sqlite3", dsn(path, opts, false))
+		if err != nil {
+			return nil, fmt.Errorf("open %s: %w", path, classify(err))
+		}
+		w.SetMaxOpenConns(1)
+		d.writer = w
+		if err := d.migrate(ctx, opts.Migrations); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+	}
+	r, err := sql.Open("sqlite3", dsn(path, opts, true))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, classify(err)), d.Close())
+	}
+	r.SetMaxOpenConns(opts.Readers)
+	r.SetMaxIdleConns(opts.Readers)
+	d.reader = r
+	if err := r.PingContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, classify(err)), d.Close())
+	}
+	return d, nil
+}
+
+// checkFile refuses what must not be opened, and creates a new file with a mode
+// that its -wal and -shm companions inherit.
+func checkFile(path string, readOnly bool) error {
+	st, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && readOnly:
+		return memory.Errorf(memory.ErrNotFound, "%s does not exist", path)
+	case errors.Is(err, fs.ErrNotExist):
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return memory.Errorf(memory.ErrUnavailable, "create database: %w", err)
+		}
+		return f.Close()
+	case err != nil:
+		return memory.Errorf(memory.ErrUnavailable, "open database: %w", err)
+	case !st.Mode().IsRegular():
+		return memory.Errorf(memory.ErrDenied, "open database: %s is not a regular file", path)
+	}
+	return nil
+}
+
+// dsn builds the driver's URI. The path is escaped, so that no file name can
+// smuggle in a parameter.
+func dsn(path string, opts Options, reader bool) string {
+	q := url.Values{}
+	q.Set("_busy_timeout", strconv.FormatInt(opts.Busy.Milliseconds(), 10))
+	q.Set("_cache_size", strconv.Itoa(-opts.CacheKiB))
+	q.Set("_foreign_keys", "1")
+	switch {
+	case opts.ReadOnly:
+		q.Set("mode", "ro")
+	case reader:
+		q.Set("_query_only", "1")
+	default:
+		q.Set("_journal_mode", "WAL")
+		q.Set("_txlock", "immediate")
+		q.Set("_secure_delete", "1")
+		if opts.Derived {
+			q.Set("_synchronous", "NORMAL")
+		} else {
+			q.Set("_synchronous", "FULL")
+		}
+	}
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
+}
+
+// Path returns the file that d was opened from.
+func (d *DB) Path() string { return d.path }
+
+// Close waits for running statements and closes the database. It also folds
+// the write-ahead log into the file, when no other process has it open.
+func (d *DB) Close() error {
+	var errs []error
+	if d.reader != nil {
+		errs = append(errs, d.reader.Close())
+	}
+	if d.writer != nil {
+		errs = append(errs, d.writer.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Update runs fn in one writing transaction, and commits if it returns nil.
+func (d *DB) Update(ctx context.Context, fn func(*sql.Tx) error) error {
+	if d.writer == nil {
+		return memory.Errorf(memory.ErrUnavailable, "%s is open for reading only", d.path)
+	}
+	tx, err := d.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return classify(err)
+	}
+	if err := fn(tx); err != nil {
+		return errors.Join(classify(err), rollback(tx))
+	}
+	return classify(tx.Commit())
+}
+
+// View runs fn in one reading transaction: it sees one state of the database.
+func (d *DB) View(ctx context.Context, fn func(*sql.Tx) error) error {
+	tx, err := d.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return classify(err)
+	}
+	return errors.Join(classify(fn(tx)), rollback(tx))
+}
+
+// rollback ends tx. A context that ran out has already rolled it back.
+func rollback(tx *sql.Tx) error {
+	if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	return nil
+}
+
+// Reader returns the read pool, for single statements on a hot path. Errors of
+// its methods should go through Classify.
+func (d *DB) Reader() *sql.DB { return d.reader }
+
+// Exec runs one statement outside a transaction (VACUUM, wal_checkpoint).
+func (d *DB) Exec(ctx context.Context, query string, args ...any) error {
+	if d.writer == nil {
+		return memory.Errorf(memory.ErrUnavailable, "%s is open for reading only", d.path)
+	}
+	_, err := d.writer.ExecContext(ctx, query, args...)
+	return classify(err)
+}
+
+// Check runs SQLite's integrity check, the quick one or the whole one, and
+// returns a CorruptError with its first findings.
+func (d *DB) Check(ctx context.Context, whole bool) error {
+	pragma := "PRAGMA quick_check(5)"
+	if whole {
+		pragma = "PRAGMA integrity_check(5)"
+	}
+	rows, err := d.reader.QueryContext(ctx, pragma)
+	if err != nil {
+		return classify(err)
+	}
+	defer rows.Close()
+	var found []string
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return classify(err)
+		}
+		if line != "ok" {
+			found = append(found, line)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return classify(err)
+	}
+	if len(found) > 0 {
+		return &memory.CorruptError{Path: d.path, Offset: -1, Reason: strings.Join(found, "; ")}
+	}
+	return nil
+}
+
+// Backup copies the database to a new file at dst while others use it, with
+// SQLite's online backup. The file must not exist.
+func (d *DB) Backup(ctx context.Context, dst string) error {
+	if _, err := os.Lstat(dst); err == nil {
+		return memory.Errorf(memory.ErrConflict, "backup: %s exists already", dst)
+	}
+	target, err := sql.Open("sqlite3", dsn(dst, Options{Busy: time.Second, CacheKiB: 2048}, false))
+	if err != nil {
+		return fmt.Errorf("backup to %s: %w", dst, classify(err))
+	}
+	if err := checkFile(dst, false); err != nil {
+		return errors.Join(err, target.Close())
+	}
+	err = copyPages(ctx, d.reader, target)
+	return errors.Join(err, target.Close())
+}
+
+func copyPages(ctx context.Context, from, to *sql.DB) error {
+	src, err := from.Conn(ctx)
+	if err != nil {
+		return classify(err)
+	}
+	defer src.Close()
+	dst, err := to.Conn(ctx)
+	if err != nil {
+		return classify(err)
+	}
+	defer dst.Close()
+	return src.Raw(func(s any) error {
+		return dst.Raw(func(t any) error {
+			b, err := t.(*driver.SQLiteConn).Backup("main", s.(*driver.SQLiteConn), "main")
+			if err != nil {
+				return classify(err)
+			}
+			for {
+				done, err := b.Step(1024)
+				if err != nil {
+					return errors.Join(classify(err), b.Close())
+				}
+				if done {
+					return classify(b.Finish())
+				}
+				if err := ctx.Err(); err != nil {
+					return errors.Join(err, b.Close())
+				}
+				runtime.Gosched()
+			}
+		})
+	})
+}
+
+// Classify wraps an error of the driver in the kind that it stands for.
+func Classify(err error) error { return classify(err) }
+
+func classify(err error) error {
+	var e driver.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code {
+	case driver.ErrBusy, driver.ErrLocked:
+		return memory.Errorf(memory.ErrUnavailable, "the database is locked by another process: %w", err)
+	case driver.ErrCorrupt, driver.ErrNotADB:
+		return memory.Errorf(memory.ErrCorrupt, "the database is damaged: %w", err)
+	case driver.ErrFull:
+		return memory.WithHint(memory.Errorf(memory.ErrUnavailable, "the disk is full: %w", err), "free some space and try again; nothing was half-written")
+	case driver.ErrReadonly, driver.ErrCantOpen, driver.ErrIoErr, driver.ErrPerm, driver.ErrNomem:
+		return memory.Errorf(memory.ErrUnavailable, "the database cannot be written or read: %w", err)
+	case driver.ErrInterrupt:
+		return fmt.Errorf("%w: %w", context.Canceled, err)
+	case driver.ErrConstraint:
+		return memory.Errorf(memory.ErrConflict, "%w", err)
+	}
+	return err
+}
+
+// migrate applies the migrations that the file has not seen.
+func (d *DB) migrate(ctx context.Context, migrations fs.FS) error {
+	if migrations == nil {
+		return classify(d.writer.PingContext(ctx))
+	}
+	names, err := fs.Glob(migrations, "*.sql")
+	if err != nil {
+		return err
+	}
+	var have int
+	if err := d.writer.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil {
+		return fmt.Errorf("open %s: %w", d.path, classify(err))
+	}
+	if have > len(names) {
+		return memory.WithHint(memory.Errorf(memory.ErrConflict, "%s has schema version %d, and this build knows %d", d.path, have, len(names)),
+			"it was written by a newer openclawssy: install that version or a later one")
+	}
+	for i := have; i < len(names); i++ {
+		if !strings.HasPrefix(filepath.Base(names[i]), fmt.Sprintf("%04d_", i+1)) {
+			return memory.Errorf(memory.ErrInternal, "migration %s is out of order", names[i])
+		}
+		text, err := fs.ReadFile(migrations, names[i])
+		if err != nil {
+			return err
+		}
+		if err := d.apply(ctx, i+1, string(text)); err != nil {
+			return fmt.Errorf("migrate %s with %s: %w", d.path, names[i], err)
+		}
+	}
+	return nil
+}
+
+// apply runs one migration, unless another process has done so meanwhile.
+func (d *DB) apply(ctx context.Context, version int, text string) error {
+	return d.Update(ctx, func(tx *sql.Tx) error {
+		var have int
+		if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil {
+			return err
+		}
+		if have >= version {
+			return nil
+		}
+		if _, err := tx.ExecContext(ctx, text); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "PRAGMA user_version = "+strconv.Itoa(version))
+		return err
+	})
+}

@@ -1,0 +1,105 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+)
+
+func migrations(n int) fstest.MapFS {
+	all := []string{"CREATE TABLE a (x INTEGER) STRICT;", "ALTER TABLE a ADD COLUMN y TEXT;"}
+	m := fstest.MapFS{}
+	for i := range n {
+		m[[]string{"0001_a.sql", "0002_b.sql"}[i]] = &fstest.MapFile{Data: []byte(all[i])}
+	}
+	return m
+}
+
+func TestOpenMigratesAndRefusesNewer(t *testing.T) {
+	ctx, path := context.Background(), filepath.Join(t.TempDir(), "a?b#c%20&_pragma=x.db")
+	for n := 1; n <= 2; n++ {
+		db, err := Open(ctx, path, Options{Migrations: migrations(n)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
+		t.Fatalf("database file: %v %v, want mode 0600 under its own name", st, err)
+	}
+	if _, err := Open(ctx, path, Options{Migrations: migrations(1)}); !errors.Is(err, memory.ErrConflict) {
+		t.Errorf("opening a newer file: %v, want a conflict", err)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	target := filepath.Join(dir, "target.db")
+	if err := os.WriteFile(target, []byte("this is no database, however long it may go on: it is text of many words, and more than one hundred bytes."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link.db")
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]memory.Kind{link: memory.ErrDenied, target: memory.ErrCorrupt, dir: memory.ErrDenied} {
+		if _, err := Open(ctx, path, Options{Migrations: migrations(1)}); !errors.Is(err, want) {
+			t.Errorf("Open(%s) = %v, want %v", filepath.Base(path), err, want)
+		}
+	}
+	if _, err := Open(ctx, filepath.Join(dir, "none.db"), Options{ReadOnly: true}); !errors.Is(err, memory.ErrNotFound) {
+		t.Errorf("opening a missing file for reading: %v", err)
+	}
+}
+
+func TestUpdateRollsBackAndReadersCannotWrite(t *testing.T) {
+	ctx := context.Background()
+	db, err := Open(ctx, filepath.Join(t.TempDir(), "x.db"), Options{Migrations: migrations(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	boom := errors.New("boom")
+	err = db.Update(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.Exec("INSERT INTO a VALUES (1)"); err != nil {
+			return err
+		}
+		return boom
+	})
+	if !errors.Is(err, boom) {
+		t.Fatalf("Update = %v", err)
+	}
+	if err := db.Update(ctx, func(tx *sql.Tx) error { _, err := tx.Exec("INSERT INTO a VALUES (2)"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	var sum int
+	if err := db.Reader().QueryRow("SELECT sum(x) FROM a").Scan(&sum); err != nil || sum != 2 {
+		t.Errorf("sum = %d, %v, want 2", sum, err)
+	}
+	if _, err := db.Reader().Exec("INSERT INTO a VALUES (3)"); err == nil {
+		t.Error("a reader could write")
+	}
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	if err := db.Backup(ctx, copied); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(ctx, copied, Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Check(ctx, true); err != nil {
+		t.Error(err)
+	}
+	if err := c.Reader().QueryRow("SELECT sum(x) FROM a").Scan(&sum); err != nil || sum != 2 {
+		t.Errorf("sum in the backup = %d, %v, want 2", sum, err)
+	}
+}
