@@ -1,6 +1,9 @@
 package memory
 
-import "regexp"
+import (
+	"context"
+	"regexp"
+)
 
 // AgentID names one agent, and with it a directory and its databases. The zero
 // value is no agent. Make one with ParseAgentID: code that holds an AgentID may
@@ -35,3 +38,8 @@ func ParseAgentID(s string) (AgentID, error) {
 	}
 	return AgentID(s), nil
 }
+
+// Borrow lends the open T of an agent. The borrower calls release once it is
+// done with it. A Borrow for reading answers ErrNotFound for an agent that has
+// nothing on disk, and creates nothing; one for writing creates the agent.
+type Borrow[T any] func(ctx context.Context, agent AgentID) (value T, release func(), err error)
