@@ -176,7 +176,7 @@ func (o Op) unknown(name string) error {
 	if len(names) > 0 {
 		hint = o.Name + " takes " + strings.Join(names, ", ")
 	}
-	if near := Nearest(name, names); near != "" {
+	if near := memory.Nearest(name, names); near != "" {
 		hint = "did you mean " + near + "?"
 	}
 	return &memory.FieldError{Field: name, Reason: "is not a field of " + o.Name, Hint: hint}

@@ -1,0 +1,406 @@
+// Package config holds what can be configured: defaults, loading (flag over
+// environment over file over default), checking, and a JSON Schema.
+package config
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+)
+
+// defaults is default.yaml: every key with its default, and a comment that says
+// what it means. docs/CONFIG.md is made of it.
+//
+//go:embed default.yaml
+var defaults []byte
+
+// Config is the whole configuration. Load makes a checked one.
+type Config struct {
+	Memory     Memory                     `json:"memory" jsonschema:"what is remembered at all"`
+	Recall     Recall                     `json:"recall" jsonschema:"the block of relevant memory in a prompt"`
+	Checkpoint Checkpoint                 `json:"checkpoint" jsonschema:"distilling events into items"`
+	Flush      Flush                      `json:"flush" jsonschema:"checkpoint before turns leave a session's window"`
+	Model      Model                      `json:"model" jsonschema:"the chat model"`
+	Spend      Spend                      `json:"spend" jsonschema:"what an agent may spend on models in one UTC day"`
+	Runtime    Runtime                    `json:"runtime" jsonschema:"the agent loop"`
+	Scheduler  Scheduler                  `json:"scheduler" jsonschema:"scheduled jobs"`
+	Log        Log                        `json:"log" jsonschema:"the program's own log, on stderr"`
+	Agents     map[string]json.RawMessage `json:"agents" jsonschema:"settings of single agents: a name, and under it any of the sections above"`
+}
+
+// Memory is the section memory.
+type Memory struct {
+	Enabled         bool `json:"enabled" jsonschema:"false: no capture, no recall, no memory files; chat still runs"`
+	MaxWorkingItems int  `json:"max_working_items" jsonschema:"hard cap of active items; 0 for none"`
+	MaxPromptTokens int  `json:"max_prompt_tokens" jsonschema:"cap of the recall block, in tokens of 4 characters"`
+	AutoCheckpoint  bool `json:"auto_checkpoint" jsonschema:"keeps a checkpoint job every 6 hours"`
+	AutoMaintenance bool `json:"auto_maintenance" jsonschema:"keeps a weekly maintenance job"`
+}
+
+// Recall is the section recall.
+type Recall struct {
+	MinImportance   int     `json:"min_importance" jsonschema:"items below are never injected, 1 to 5"`
+	MaxItems        int     `json:"max_items" jsonschema:"lines in a block at most"`
+	Threshold       float64 `json:"threshold" jsonschema:"inject nothing where no score reaches it; 0 for the fitted one, negative for never abstain"`
+	DeadlineMS      int     `json:"deadline_ms" jsonschema:"milliseconds after which a turn goes on without memory"`
+	PrivateInGroups bool    `json:"private_in_groups" jsonschema:"true: group sessions may see what was said in private ones"`
+}
+
+// Checkpoint is the section checkpoint.
+type Checkpoint struct {
+	BatchTokens int    `json:"batch_tokens" jsonschema:"tokens of events in one model call at most"`
+	OnFailure   string `json:"on_failure" jsonschema:"park (keep the events for later) or offline (distil them by rules, provisionally)"`
+}
+
+// Flush is the section flush.
+type Flush struct {
+	ContextWindow       int `json:"context_window" jsonschema:"tokens of the model's context; 0 for model.context_window"`
+	ReserveTokens       int `json:"reserve_tokens" jsonschema:"tokens kept free for the answer"`
+	SoftThresholdTokens int `json:"soft_threshold_tokens" jsonschema:"tokens before the edge at which a checkpoint is asked for"`
+}
+
+// Model is the section model.
+type Model struct {
+	Provider      string   `json:"provider" jsonschema:"offline (no model), openai, or generic for any other OpenAI-compatible server"`
+	BaseURL       string   `json:"base_url" jsonschema:"of the API, with /v1; empty for the provider's own"`
+	Name          string   `json:"name" jsonschema:"the model's id at the provider"`
+	Key           string   `json:"key" jsonschema:"env:NAME or file:PATH; empty for none"`
+	ContextWindow int      `json:"context_window" jsonschema:"tokens"`
+	Timeout       Duration `json:"timeout" jsonschema:"of one call, such as 60s"`
+	MaxRetries    int      `json:"max_retries" jsonschema:"after a failed call"`
+}
+
+// Spend is the section spend.
+type Spend struct {
+	DailyTokens int `json:"daily_tokens" jsonschema:"0 for no limit"`
+	DailyCalls  int `json:"daily_calls" jsonschema:"0 for no limit"`
+}
+
+// Runtime is the section runtime.
+type Runtime struct {
+	Instructions  string   `json:"instructions" jsonschema:"the system prompt's own words; empty for the built-in ones"`
+	Tools         []string `json:"tools" jsonschema:"operations that the model may call, by name or pattern such as memory.*"`
+	MaxToolRounds int      `json:"max_tool_rounds" jsonschema:"model calls in one turn at most"`
+}
+
+// Scheduler is the section scheduler.
+type Scheduler struct {
+	JobDeadline Duration `json:"job_deadline" jsonschema:"of a job that names none"`
+}
+
+// Log is the section log.
+type Log struct {
+	Level string `json:"level" jsonschema:"debug, info, warn or error"`
+}
+
+// Duration is a time.Duration that is written as text: 50ms, 6h.
+type Duration time.Duration
+
+// MarshalText writes d as time.Duration does.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads the form of time.ParseDuration.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil {
+		return err
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// Sources says where Load reads. The zero value gives the defaults.
+type Sources struct {
+	File   string              // path of config.yaml; a missing file is no error
+	Getenv func(string) string // looks up OPENCLAWSSY_SECTION_KEY; nil for none
+	Set    []string            // key=value, such as recall.min_importance=2; wins over all
+}
+
+// Load reads the configuration and checks it whole.
+func Load(src Sources) (Config, error) {
+	cfg, err := Default()
+	if err != nil {
+		return Config{}, err
+	}
+	if src.File != "" {
+		text, err := os.ReadFile(src.File)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return Config{}, memory.Errorf(memory.ErrUnavailable, "read configuration: %w", err)
+		default:
+			if err := overlay(&cfg, src.File, text); err != nil {
+				return Config{}, err
+			}
+		}
+	}
+	if src.Getenv != nil {
+		if err := fromEnvironment(&cfg, src.Getenv); err != nil {
+			return Config{}, err
+		}
+	}
+	for _, s := range src.Set {
+		key, value, found := strings.Cut(s, "=")
+		if !found {
+			return Config{}, &memory.FieldError{Field: "set", Reason: fmt.Sprintf("must be KEY=VALUE, not %q", s), Hint: "for example --set recall.min_importance=2"}
+		}
+		if err := set(&cfg, key, value, "--set"); err != nil {
+			return Config{}, err
+		}
+	}
+	return cfg, cfg.Validate()
+}
+
+// Default returns the built-in configuration.
+func Default() (Config, error) {
+	var cfg Config
+	return cfg, overlay(&cfg, "default.yaml", defaults)
+}
+
+// DefaultYAML returns the defaults as a commented file, to start one's own from.
+func DefaultYAML() []byte { return bytes.Clone(defaults) }
+
+// Schema returns the JSON Schema of a configuration file.
+func Schema() (*jsonschema.Schema, error) {
+	s, err := jsonschema.For[Config](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[Duration]():        {Type: "string", Description: "a duration such as 50ms, 90s or 6h"},
+		reflect.TypeFor[json.RawMessage](): {Type: "object"},
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("schema of the configuration: %w", err)
+	}
+	s.Title = "Openclawssy configuration"
+	optional(s)
+	return s, nil
+}
+
+// optional drops the lists of required members: every key has a default.
+func optional(s *jsonschema.Schema) {
+	s.Required = nil
+	for _, p := range s.Properties {
+		optional(p)
+	}
+}
+
+// For returns the configuration of one agent: cfg with its own section over it.
+func (cfg Config) For(agent memory.AgentID) (Config, error) {
+	raw, own := cfg.Agents[string(agent)]
+	if !own {
+		return cfg, nil
+	}
+	of := cfg
+	of.Runtime.Tools = slices.Clone(cfg.Runtime.Tools)
+	if err := decode(&of, raw, func(string) string { return "agents." + string(agent) }); err != nil {
+		return Config{}, err
+	}
+	of.Agents = cfg.Agents
+	return of, of.validateSections()
+}
+
+// overlay reads a YAML (or JSON) text over cfg.
+func overlay(cfg *Config, file string, text []byte) error {
+	asJSON, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return memory.Errorf(memory.ErrInvalid, "%s is not YAML: %w", file, err)
+	}
+	if trimmed := bytes.TrimSpace(asJSON); len(trimmed) == 0 || string(trimmed) == "null" {
+		return nil
+	}
+	return decode(cfg, asJSON, func(key string) string { return place(file, text, key) })
+}
+
+// decode fills cfg from a JSON object. where says in which file and line a key
+// stands.
+func decode(cfg *Config, asJSON []byte, where func(key string) string) error {
+	var tree any
+	if err := json.Unmarshal(asJSON, &tree); err != nil {
+		return memory.Errorf(memory.ErrInvalid, "%s: %w", where(""), err)
+	}
+	if err := unknown(tree, reflect.TypeFor[Config](), "", where); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(asJSON, cfg); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			return &memory.FieldError{Field: wrong.Field, Reason: fmt.Sprintf("must be %s, not %s (%s)", kindName(wrong.Type), wrong.Value, where(wrong.Field))}
+		}
+		return memory.Errorf(memory.ErrInvalid, "%s: %w", where(""), err)
+	}
+	return nil
+}
+
+// unknown reports the first key of tree that t has no field for.
+func unknown(tree any, t reflect.Type, at string, where func(string) string) error {
+	object, isObject := tree.(map[string]any)
+	if !isObject || t.Kind() != reflect.Struct {
+		return nil
+	}
+	fields := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		fields[jsonName(t.Field(i))] = t.Field(i).Type
+	}
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		path := strings.TrimPrefix(at+"."+key, ".")
+		ft, known := fields[key]
+		if !known {
+			hint := "openclawssy config show lists the keys"
+			if near := memory.Nearest(key, slices.Sorted(maps.Keys(fields))); near != "" {
+				hint = "did you mean " + strings.TrimPrefix(at+"."+near, ".") + "?"
+			}
+			return &memory.FieldError{Field: path, Reason: "is not a known key (" + where(path) + ")", Hint: hint}
+		}
+		if err := unknown(object[key], ft, path, where); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place names the file, and the line where key stands in it if that is found.
+func place(file string, text []byte, key string) string {
+	if key == "" {
+		return file
+	}
+	path, err := yaml.PathString("$." + key)
+	if err != nil {
+		return file
+	}
+	node, err := path.ReadNode(bytes.NewReader(text))
+	if err != nil || node == nil {
+		return file
+	}
+	return fmt.Sprintf("%s line %d", file, node.GetToken().Position.Line)
+}
+
+// fromEnvironment reads OPENCLAWSSY_SECTION_KEY for every key of two levels.
+func fromEnvironment(cfg *Config, getenv func(string) string) error {
+	for _, key := range Keys() {
+		name := EnvName(key)
+		if value := getenv(name); value != "" {
+			if err := set(cfg, key, value, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// EnvName is the environment variable of a key: recall.min_importance is
+// OPENCLAWSSY_RECALL_MIN_IMPORTANCE.
+func EnvName(key string) string {
+	return "OPENCLAWSSY_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+}
+
+// Keys lists the keys (section.key) in the order of the sections.
+func Keys() []string {
+	var keys []string
+	t := reflect.TypeFor[Config]()
+	for i := range t.NumField() {
+		section := t.Field(i)
+		if section.Type.Kind() != reflect.Struct {
+			continue
+		}
+		for j := range section.Type.NumField() {
+			keys = append(keys, jsonName(section)+"."+jsonName(section.Type.Field(j)))
+		}
+	}
+	return keys
+}
+
+// set gives one key a value written as text; source is named in errors.
+func set(cfg *Config, key, value, source string) error {
+	section, name, _ := strings.Cut(key, ".")
+	field, err := find(reflect.ValueOf(cfg).Elem(), section, name)
+	if err != nil {
+		return err
+	}
+	fail := func(form string) error {
+		return &memory.FieldError{Field: key, Reason: fmt.Sprintf("must be %s, not %q (%s)", form, value, source)}
+	}
+	if d, isDuration := field.Addr().Interface().(*Duration); isDuration {
+		if d.UnmarshalText([]byte(value)) != nil {
+			return fail("a duration such as 90s")
+		}
+		return nil
+	}
+	switch field.Kind() {
+	case reflect.Bool:
+		b, err := strconv.ParseBool(value)
+		if err != nil {
+			return fail("true or false")
+		}
+		field.SetBool(b)
+	case reflect.Int:
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return fail("a whole number")
+		}
+		field.SetInt(int64(n))
+	case reflect.Float64:
+		f, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return fail("a number")
+		}
+		field.SetFloat(f)
+	case reflect.Slice:
+		field.Set(reflect.ValueOf(strings.Split(value, ",")))
+	default:
+		field.SetString(value)
+	}
+	return nil
+}
+
+func find(cfg reflect.Value, section, name string) (reflect.Value, error) {
+	for i := range cfg.NumField() {
+		if jsonName(cfg.Type().Field(i)) != section || cfg.Field(i).Kind() != reflect.Struct {
+			continue
+		}
+		for j := range cfg.Field(i).NumField() {
+			if jsonName(cfg.Field(i).Type().Field(j)) == name {
+				return cfg.Field(i).Field(j), nil
+			}
+		}
+	}
+	key := section + "." + name
+	hint := "openclawssy config show lists the keys"
+	if near := memory.Nearest(key, Keys()); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return reflect.Value{}, &memory.FieldError{Field: key, Reason: "is not a known key", Hint: hint}
+}
+
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+func kindName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		return "a list"
+	case reflect.String:
+		return "a text"
+	}
+	return "a section"
+}

@@ -1,0 +1,96 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+)
+
+// Validate reports the first rule that cfg breaks, in any section or agent.
+func (cfg Config) Validate() error {
+	if err := cfg.validateSections(); err != nil {
+		return err
+	}
+	for name := range cfg.Agents {
+		agent, err := memory.ParseAgentID(name)
+		if err != nil {
+			return &memory.FieldError{Field: "agents." + name, Reason: "is not an agent: " + err.Error()}
+		}
+		if _, err := cfg.For(agent); err != nil {
+			return fmt.Errorf("agents.%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (cfg Config) validateSections() error {
+	for _, n := range []struct {
+		key         string
+		value       int
+		least, most int
+	}{
+		{"memory.max_working_items", cfg.Memory.MaxWorkingItems, 0, 100_000_000},
+		{"memory.max_prompt_tokens", cfg.Memory.MaxPromptTokens, 50, 100_000},
+		{"recall.min_importance", cfg.Recall.MinImportance, 1, 5},
+		{"recall.max_items", cfg.Recall.MaxItems, 1, 1000},
+		{"recall.deadline_ms", cfg.Recall.DeadlineMS, 1, 60_000},
+		{"checkpoint.batch_tokens", cfg.Checkpoint.BatchTokens, 200, 1_000_000},
+		{"flush.context_window", cfg.Flush.ContextWindow, 0, 100_000_000},
+		{"flush.reserve_tokens", cfg.Flush.ReserveTokens, 0, 10_000_000},
+		{"flush.soft_threshold_tokens", cfg.Flush.SoftThresholdTokens, 0, 10_000_000},
+		{"model.context_window", cfg.Model.ContextWindow, 1000, 100_000_000},
+		{"model.max_retries", cfg.Model.MaxRetries, 0, 10},
+		{"spend.daily_tokens", cfg.Spend.DailyTokens, 0, 1 << 40},
+		{"spend.daily_calls", cfg.Spend.DailyCalls, 0, 1 << 30},
+		{"runtime.max_tool_rounds", cfg.Runtime.MaxToolRounds, 1, 100},
+	} {
+		if n.value < n.least || n.value > n.most {
+			return &memory.FieldError{Field: n.key, Reason: fmt.Sprintf("must be between %d and %d, not %d", n.least, n.most, n.value)}
+		}
+	}
+	for _, w := range []struct {
+		key, value string
+		allowed    []string
+	}{
+		{"checkpoint.on_failure", cfg.Checkpoint.OnFailure, []string{"park", "offline"}},
+		{"model.provider", cfg.Model.Provider, []string{"offline", "openai", "generic"}},
+		{"log.level", cfg.Log.Level, []string{"debug", "info", "warn", "error"}},
+	} {
+		if !slices.Contains(w.allowed, w.value) {
+			return &memory.FieldError{Field: w.key, Reason: fmt.Sprintf("must be %s, not %q", strings.Join(w.allowed, " or "), w.value)}
+		}
+	}
+	for _, d := range []struct {
+		key   string
+		value Duration
+	}{{"model.timeout", cfg.Model.Timeout}, {"scheduler.job_deadline", cfg.Scheduler.JobDeadline}} {
+		if v := time.Duration(d.value); v < time.Second || v > 24*time.Hour {
+			return &memory.FieldError{Field: d.key, Reason: "must be between 1s and 24h, not " + v.String()}
+		}
+	}
+	return cfg.Model.validate()
+}
+
+func (m Model) validate() error {
+	if m.Key != "" && !strings.HasPrefix(m.Key, "env:") && !strings.HasPrefix(m.Key, "file:") {
+		// The value itself is never repeated: it may be the key.
+		return &memory.FieldError{Field: "model.key", Reason: "must be env:NAME or file:PATH", Hint: "put the key into an environment variable and name that"}
+	}
+	if m.BaseURL != "" {
+		u, err := url.Parse(m.BaseURL)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil {
+			return &memory.FieldError{Field: "model.base_url", Reason: "must be an http or https URL without user or password", Hint: "for example http://localhost:11434/v1"}
+		}
+	}
+	switch {
+	case m.Provider == "generic" && m.BaseURL == "":
+		return &memory.FieldError{Field: "model.base_url", Reason: "is required with provider generic", Hint: "for example http://localhost:11434/v1"}
+	case m.Provider != "offline" && m.Name == "":
+		return &memory.FieldError{Field: "model.name", Reason: "is required with provider " + m.Provider, Hint: "the model's id at the provider"}
+	}
+	return nil
+}
