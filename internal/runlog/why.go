@@ -1,0 +1,74 @@
+package runlog
+
+import (
+	"context"
+	"time"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/op"
+)
+
+// Service offers the run log as operations.
+type Service struct {
+	reading memory.Borrow[*Store]
+}
+
+// NewService returns a service on the stores that reading lends.
+func NewService(reading memory.Borrow[*Store]) *Service { return &Service{reading: reading} }
+
+// Ops returns the operations this package offers.
+func (s *Service) Ops() []op.Op {
+	return []op.Op{
+		op.New("memory.why", "Show the very block of memory that a run was given, and each candidate's scores.", op.Read, s.Why),
+	}
+}
+
+// WhyQuery is the input of memory.why.
+type WhyQuery struct {
+	Run string `json:"run,omitempty" jsonschema:"id of the run; the latest one if absent" cli:"arg"`
+}
+
+// Why is the output of memory.why.
+type Why struct {
+	Agent   memory.AgentID `json:"agent"`
+	Run     string         `json:"run"`
+	Session string         `json:"session"`
+	Started time.Time      `json:"started"`
+	Status  string         `json:"status"` // ok, failed or unfinished
+	Query   string         `json:"query"`
+	Block   string         `json:"block"`            // the bytes injected; empty where nothing was
+	Failed  string         `json:"failed,omitempty"` // why nothing could be recalled
+	Trace   any            `json:"trace"`            // the candidates with their scores; null where recall was off
+}
+
+// Why returns what was recalled for a run; ErrNotFound where there is none.
+func (s *Service) Why(ctx context.Context, agent memory.AgentID, in WhyQuery) (Why, error) {
+	store, release, err := s.reading(ctx, agent)
+	if err != nil {
+		return Why{}, err
+	}
+	defer release()
+	if in.Run == "" {
+		if in.Run, err = store.latest(); err != nil {
+			return Why{}, err
+		}
+	}
+	b, err := store.Get(in.Run)
+	if err != nil {
+		return Why{}, err
+	}
+	return Why{Agent: agent, Run: in.Run, Session: b.Meta.Session, Started: b.Meta.Started, Status: b.Meta.Status,
+		Query: b.Recall.Query, Block: b.Recall.Block, Failed: b.Recall.Failed, Trace: b.Recall.Trace}, nil
+}
+
+// latest returns the id of the newest run that can be read.
+func (s *Store) latest() (string, error) {
+	runs, err := s.List(1)
+	switch {
+	case len(runs) > 0:
+		return runs[0].Run, nil
+	case err != nil:
+		return "", err
+	}
+	return "", memory.WithHint(memory.Errorf(memory.ErrNotFound, "agent %s has had no run yet", s.Agent), "openclawssy ask starts one")
+}
