@@ -202,9 +202,11 @@ type Checkpoint struct {
 	TokensIn    int         `json:"tokens_in,omitempty"`
 	TokensOut   int         `json:"tokens_out,omitempty"`
 	Created     []string    `json:"created"`     // handles
-	Updated     []string    `json:"updated"`     // handles
+	Updated     []string    `json:"updated"`     // handles of items replaced
+	Merged      []string    `json:"merged"`      // handles of items that were said again
 	Quarantined []string    `json:"quarantined"` // handles
 	Refused     []Refusal   `json:"refused"`
+	Archived    []string    `json:"archived,omitempty"` // handles of items archived to keep under the cap
 	Parked      *ParkedNote `json:"parked,omitempty"`   // set where the batch could not be distilled
 	Unparked    []Range     `json:"unparked,omitempty"` // parked ranges that this batch settles
 }
