@@ -1,0 +1,347 @@
+package redact
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// maxIdentifier bounds a name to each side of the part that was recognised.
+const maxIdentifier = 48
+
+// nameAt reads the name around s[start:end], a part that names of secrets have, and the value that follows it.
+func (sc *scanner) nameAt(start, end int) int {
+	if end <= sc.named {
+		return 0
+	}
+	from, to := sc.identifier(start, end)
+	sc.named = to
+	isFlag := sc.s[from] == '-'
+	for from < start && (sc.s[from] == '-' || sc.s[from] == '.' || sc.s[from] == '_') {
+		from++
+	}
+	var n name
+	if !isFlag {
+		n.add(sc.s[sc.qualifiers(from):from])
+	}
+	n.add(sc.s[from:to])
+	return sc.valueOf(n.class(), from, to, isFlag)
+}
+
+// identifier answers the bounds of the name around s[start:end].
+func (sc *scanner) identifier(start, end int) (int, int) {
+	s := sc.s
+	from, to := start, end
+	for from > 0 && start-from < maxIdentifier && (charsDash.has(s[from-1]) || s[from-1] == '.') {
+		from--
+	}
+	if from > 0 && from < start && s[from-1] == '\\' && strings.IndexByte("nrt", s[from]) >= 0 {
+		from++
+	}
+	for to < len(s) && to-end < maxIdentifier && (charsDash.has(s[to]) || s[to] == '.' && to+1 < len(s) && isAlnum(s[to+1])) {
+		to++
+	}
+	for to > end && s[to-1] == '-' {
+		to--
+	}
+	return from, to
+}
+
+// qualifiers answers where the one or two words begin that stand before a name, a single space between them: "api key".
+func (sc *scanner) qualifiers(from int) int {
+	s := sc.s
+	begin := from
+	for range 2 {
+		if begin < 2 || s[begin-1] != ' ' || !charsDash.has(s[begin-2]) {
+			break
+		}
+		i := begin - 1
+		for i > 0 && begin-i < 24 && charsDash.has(s[i-1]) {
+			i--
+		}
+		begin = i
+	}
+	return begin
+}
+
+// valueOf reads the value of the name s[from:to], which has class c.
+func (sc *scanner) valueOf(c class, from, to int, isFlag bool) int {
+	switch c {
+	case notSecret:
+		return 0
+	case authHeader:
+		return sc.authorization(to)
+	case cookie:
+		return sc.cookies(to)
+	case login:
+		return sc.loginAt(from, to)
+	case seedPhrase:
+		return sc.seedAt(to)
+	}
+	p, x := sc.separator(from, to, isFlag)
+	if x == noSyntax || x == bare {
+		if sc.backwards(c, from, to) && x == noSyntax {
+			return 0
+		}
+		if end := sc.speech(c, to); end > 0 {
+			return end
+		}
+	}
+	if x == noSyntax {
+		return 0
+	}
+	return sc.take(c, p, x)
+}
+
+// take reads the value at p and notes it if it is a secret.
+func (sc *scanner) take(c class, p int, x syntax) int {
+	s := sc.s
+	p = skipPrefixes(s, p)
+	if p >= len(s) {
+		return 0
+	}
+	if end := sc.specialValue(c, p, x); end != 0 {
+		return max(end, 0)
+	}
+	if v, ok := sc.quotedValue(p); ok {
+		return sc.takeQuoted(c, v, x)
+	}
+	if body, _, closing := opening(s, p); closing != "" {
+		p = body // a string that does not end
+	}
+	p = skipScheme(s, p)
+	if end := tagEnd(s, min(p, len(s)-1)); p < len(s) && end > 0 && (end == len(s) || !isAlnum(s[end])) {
+		return end
+	}
+	v := sc.plainValue(p, x, maxJudged)
+	if v.end <= v.start {
+		return 0
+	}
+	if (c == oneTime || c == token) && x >= colon {
+		if end := sc.groups(c, v.start); end > 0 {
+			return end
+		}
+	}
+	if !judge(c, v.of(s), x, false, sc.alone(v.next, x)) {
+		return 0
+	}
+	if v.next == p+maxJudged {
+		v = sc.plainValue(p, x, len(s))
+	}
+	return sc.addValue(c, v)
+}
+
+// takeQuoted judges a quoted value, and those joined to it by + or a line break.
+func (sc *scanner) takeQuoted(c class, v value, x syntax) int {
+	s := sc.s
+	v.start = skipScheme(s, v.start)
+	if v.end <= v.start || !judge(c, v.of(s), x, true, true) {
+		return 0
+	}
+	end := sc.addValue(c, v)
+	for next := v.next; ; {
+		p := skipSpaces(s, next)
+		joined := p < len(s) && (s[p] == '+' || s[p] == '.' || s[p] == '\\')
+		if joined {
+			p = skipSpaces(s, p+1)
+		}
+		more, ok := value{}, false
+		if joined {
+			more, ok = sc.quotedValue(p)
+		}
+		if !ok || more.end <= more.start {
+			return max(end, next)
+		}
+		next = sc.addValue(c, more)
+	}
+}
+
+// addValue notes the value v. Where an issuer's prefix begins it, the finding has the issuer's kind.
+func (sc *scanner) addValue(c class, v value) int {
+	kind := classKinds[c]
+	for row := range vendors {
+		if p := vendors[row].prefix; strings.HasPrefix(sc.s[v.start:v.end], p) {
+			if f, ok := sc.vendorAt(row, v.start); ok && f.Start == v.start && f.Kind != "webhook" {
+				kind = f.Kind
+				v.end, v.next = max(v.end, f.End), max(v.next, f.End)
+				break
+			}
+		}
+	}
+	sc.add(kind, v.start, v.end)
+	return max(v.end, 1)
+}
+
+// alone tells whether nothing but a comment, a closing bracket or another pair follows position p in its line.
+func (sc *scanner) alone(p int, x syntax) bool {
+	s := sc.s
+	p = skipBlanks(s, p)
+	if p >= len(s) {
+		return true
+	}
+	switch s[p] {
+	case '\n', '\r', ';', '}', ']', '"', '\'', '\\', '`':
+		return true
+	case '-', '|', '>', '<', '&':
+		return x == flag || x == element || s[p] == '<' || s[p] == '|'
+	case ',', ')':
+		return x != flag
+	case '#', '/':
+		return p > 0 && isBlank(s[p-1])
+	case '.', '!', '?':
+		return p+1 >= len(s) || isSpace(s[p+1])
+	}
+	r, _ := utf8.DecodeRuneInString(s[p:])
+	return r >= 0x3000
+}
+
+// skipPrefixes skips what a programming language puts before a string: r"", f"", N'', $'', @"", !!str, and calls that only wrap one.
+func skipPrefixes(s string, p int) int {
+	for _, w := range wrappers {
+		if hasFold(s, p, w) {
+			p = skipBlanks(s, p+len(w))
+		}
+	}
+	for width := 1; width <= 2 && p+width < len(s); width++ {
+		if strings.IndexByte("rbfuRBFUN$@L", s[p+width-1]) < 0 {
+			break
+		}
+		if c := s[p+width]; c == '"' || c == '\'' || c == '`' && width == 1 {
+			return p + width
+		}
+	}
+	return p
+}
+
+// wrappers stand before a value and only wrap it. The order matters: types and keywords come before calls.
+var wrappers = []string{
+	"!!str ", "!!binary ", "string = ", "str = ", "string := ", "new ", "(convertto-securestring ", "convertto-securestring ", "-string ",
+	"securestring(", "secretstr(", "secret(", "buffer.from(", "base64.b64decode(", "b64decode(", "base64decode(", "atob(", "string(", "str(", "[]byte(", "bytes(", "some(",
+	"base64.b64encode(", "base64:",
+}
+
+// skipScheme skips the scheme of an HTTP credential: Bearer x, Basic x, token x.
+func skipScheme(s string, p int) int {
+	for _, scheme := range authSchemes {
+		if hasFold(s, p, scheme) {
+			return skipBlanks(s, p+len(scheme))
+		}
+	}
+	return p
+}
+
+var authSchemes = []string{"bearer ", "basic ", "token ", "apikey ", "api-key ", "ssws ", "splunk ", "genie ", "genieKey ", "bot ", "negotiate ", "ntlm ", "jwt ", "key ", "flyv1 "}
+
+// specialValue reads values that are no single word: block scalars, lists, members called value.
+// It answers 0 if there is none, and -1 if there is one that holds no secret.
+func (sc *scanner) specialValue(c class, p int, x syntax) int {
+	s := sc.s
+	switch {
+	case (s[p] == '|' || s[p] == '>') && (x == colon || x == assign):
+		return sc.block(c, p)
+	case s[p] == '[' && tagEnd(s, p) == 0 && x.strong() || s[p] == '[' && x == colon && startsString(s, skipBlanks(s, p+1)):
+		return sc.list(c, p+1)
+	case s[p] == '{' && x.strong():
+		q := skipSpaces(s, p+1)
+		if !startsString(s, q) {
+			return 0
+		}
+		if at, inner := sc.pairedValue(q, p); inner != noSyntax {
+			if end := sc.take(c, at, inner); end > 0 {
+				return end
+			}
+		}
+		return -1
+	}
+	return 0
+}
+
+// list reads the quoted values of a list whose first entry may begin at p.
+func (sc *scanner) list(c class, p int) int {
+	s := sc.s
+	last := -1
+	for range 256 {
+		p = skipSpaces(s, p)
+		v, ok := sc.quotedValue(p)
+		if !ok {
+			return last
+		}
+		if v.end > v.start && judge(c, v.of(s), assign, true, true) {
+			last = sc.addValue(c, v)
+		}
+		p = skipSpaces(s, v.next)
+		if p >= len(s) || s[p] != ',' {
+			return last
+		}
+		p++
+	}
+	return last
+}
+
+// block reads a YAML block scalar whose indicator stands at p: the lines after it that are indented further than its name's line.
+func (sc *scanner) block(c class, p int) int {
+	s := sc.s
+	head := p + 1
+	for head < len(s) && (s[head] == '-' || s[head] == '+' || isDigit(s[head])) {
+		head++
+	}
+	head = skipBlanks(s, head)
+	if head >= len(s) || s[head] != '\n' && s[head] != '\r' {
+		return 0
+	}
+	outer := indentation(s, strings.LastIndexByte(s[max(0, p-256):p], '\n')+1+max(0, p-256))
+	start, end := -1, -1
+	for line := sc.lineEnd(head) + 1; line < len(s); {
+		stop := sc.lineEnd(line)
+		inner := indentation(s, line)
+		if line+inner < stop {
+			if inner <= outer {
+				break
+			}
+			if start < 0 {
+				start = line + inner
+			}
+			end = stop
+		}
+		line = stop + 1
+	}
+	if start < 0 || isPlaceholder(s[start:end]) || strings.HasPrefix(s[start:], "-----BEGIN") || strings.HasPrefix(s[start:], "$ANSIBLE_VAULT") {
+		return -1
+	}
+	if c == token && !shapeOf(s[start:end]).random(end-start, 8) {
+		return -1
+	}
+	return sc.add(classKinds[c], start, end)
+}
+
+// indentation answers how many spaces begin the line at i.
+func indentation(s string, i int) int {
+	n := 0
+	for i+n < len(s) && s[i+n] == ' ' {
+		n++
+	}
+	return n
+}
+
+// groups reads codes in groups, one after the other: backup codes, or the seed of an authenticator written in fours.
+func (sc *scanner) groups(c class, p int) int {
+	s := sc.s
+	start, end, count, letters := p, 0, 0, 0
+	for count < 64 {
+		v := sc.plainValue(p, bare, 40)
+		w := v.of(s)
+		sh := shapeOf(w)
+		chunk := sh.lowers == 0 && sh.symbols == 0 && sh.others == 0 && len(w) >= 4 && len(w) <= 8 && sh.joiners == 0
+		numbered := sh.digits > 0 && len(w) >= 4 && len(w) <= 24 && !isMeasure(w) || sh.letters() == 0 && sh.digits >= 4 && sh.joiners <= 1
+		if !(c == token && chunk || c == oneTime && (numbered || chunk && count > 0)) {
+			break
+		}
+		count, letters, end = count+1, letters+sh.letters(), v.end
+		p = v.next
+		for limit := p + 8; p < len(s) && p < limit && (isSpace(s[p]) || strings.IndexByte(",;-|/", s[p]) >= 0); p++ {
+		}
+	}
+	if c == token && (count < 4 || letters == 0) || count < 2 {
+		return 0
+	}
+	return sc.add(classKinds[c], start, end)
+}

@@ -1,0 +1,383 @@
+package redact
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// foreignWords are names of secrets that are not written with ASCII letters alone or have several words, by class.
+// Names such as senha or passwort are in names.go.
+var foreignWords = map[class]string{
+	password: `contraseña,mot de passe,mots de passe,palavra-passe,palavra passe,hasło,hasłem,hasła,пароль,пароля,пароли,паролем,密码,密碼,口令,
+		パスワード,暗証番号,비밀번호,암호,lösenord,adgangskode,jelszó,şifre,sifre,salasana,κωδικός,كلمة المرور,كلمة السر,סיסמה,סיסמא,
+		mật khẩu,kata sandi,kodeord,lozinka,лозинка,парола,geslo,parol,รหัสผ่าน,पासवर्ड,clave de acceso,la clave,clave del,clave wifi,
+		código de acceso,codice di accesso,palabra de paso,phrase de passe,phrase secrète,passwörter,losen,cod de acces`,
+	token: `ключ api,api ключ,api-ключ,токен,секретный ключ,密钥,密鑰,令牌,金鑰,apiキー,アクセストークン,トークン,秘密鍵,シークレット,api 키,토큰,비밀 키,
+		api-schlüssel,api schlüssel,geheimer schlüssel,zugangsschlüssel,privater schlüssel,clé api,clé d'api,clé secrète,clave api,clave secreta,
+		chave api,chave de api,chave da api,chave secreta,chiave api,chiave segreta,jeton,api-sleutel,klucz api,jeton d'accès,clave de api,llave api`,
+	oneTime: `код подтверждения,код из смс,одноразовый код,验证码,驗證碼,校验码,動態密碼,認証コード,確認コード,ワンタイム,인증번호,código de verificación,
+		código de verificação,code de vérification,code de sécurité,bestätigungscode,codice di verifica,verificatiecode,kod weryfikacyjny,kod sms,
+		codigo de verificacion,freischaltcode,einmalpasswort,einmalcode,sicherheitscode,code de confirmation,code secret,door code,gate code,
+		alarm code,türcode,haustürcode,zugangscode,toegangscode,código de la puerta,code d'entrée,digicode,código do portão,kod do drzwi,
+		codice del cancello,codice della porta,door pin,keypad code,lockbox code,safe combination,garage code,safe code,building code,entry code`,
+	pin: `geheimzahl,пин-код,пин код,пинкод,pin码,código pin,code pin,codice pin,pincode,kod pin,ピン,código secreto,kontonummer-pin,pin-code`,
+}
+
+const (
+	seedWords = `seed phrase,recovery phrase,mnemonic,backup phrase,secret phrase,recovery words,seed words,wallet phrase,wallet words,backup words,
+12 words,24 words,twelve words,seed is,wallet seed,recovery seed,frase semilla,frase de recuperación,frase di recupero,frase de recuperação,
+phrase de récupération,phrase de récup,wiederherstellungsphrase,wiederherstellungswörter,wiederherstellungssatz,frase seed,herstelzin,
+fraza odzyskiwania,助记词,助記詞,恢复短语,リカバリーフレーズ,ニーモニック,シードフレーズ,복구 문구,니모닉,сид-фраза,сид фраза,мнемоническая фраза,
+фраза восстановления,seed:,frase mnemónica,phrase mnémonique,mots de récupération,seedphrase`
+	loginWords = `log in with,log in as,login with,login as,logged in with,logging in with,sign in with,sign in as,signed in with,anmelden mit,
+zugangsdaten,anmeldedaten,logindaten,identifiants,identifiant,credenciales,credenziali,credenciais,inloggegevens,dane logowania,учетные данные,
+connexion avec,логин,authenticate as,authenticate with,einloggen mit,账号,帳號,アカウント,user/pass,username/password,user/password,login/password,
+basic auth,accès,acceso con,connect as,auth with,ssh in as,inloggen met,entrar com,accedi con,login details`
+)
+
+// connectors are the words that may stand right before a secret: the password is X, was changed to X, lautet X.
+var connectors = setOf(`
+	is was be are to = : equals ist lautet lautete war auf zu es era será est était sera à é è era był jest brzmi to är er on это будет as
+	bleibt wurde sarà sia olet este este: becomes became used using use with ->
+	→ e' es: becoming is: lautet: named called being following`)
+
+// links are the words that may stand between a name and its connector: the password for the router is X.
+var links = setOf(`
+	for of on in at from that which you we i he she they now here still again today currently just changed reset set should will has had have
+	für fürs vom von zum zur im am der die das des den dem meines meiner unseres hier
+	para de del da do das dos di della delle dei per pour du la le les au aux en el los las mi meu mio mon ma votre
+	voor van het mijn naar do dla od na w для к от на в моего к: is was be are to ( my our your the this his her - – — account accounts itself
+	again, must ought can protecting`)
+
+// pauses are words that may stand between a connector and the secret.
+var pauses = setOf(`
+	now still currently just set changed reset actually simply called literally probably going to be the following as updated
+	jetzt nun aktuell noch immer wie folgt ahora maintenant adesso agora nu teraz теперь : = - – — "is" following: follows: this: now:
+	always temporarily again same again: been`)
+
+// speech reads what a sentence says about a name that ends at p: "... for the router is X". It answers 0 if it gives nothing away.
+func (sc *scanner) speech(c class, p int) int {
+	s := sc.s
+	if p < len(s) && !isBlank(s[p]) && s[p] != ',' {
+		if closing, quoted := closers(s, p); quoted || closing == p || closing >= len(s) || !isBlank(s[closing]) {
+			return 0
+		} else {
+			p = closing
+		}
+	}
+	near := false
+	for words := 0; words < 12; words++ {
+		p = skipBlanks(s, p)
+		end := wordEnd(s, p)
+		if end == p {
+			return 0
+		}
+		word := strings.TrimRight(s[p:end], ",")
+		isConnector := isOneOf(connectors, strings.TrimRight(word, ":"))
+		if words == 0 && !isConnector && !isOneOf(links, word) && word[0] != '(' {
+			return 0
+		}
+		if c == code && isOneOf(locks, word) {
+			near = true
+		}
+		if isConnector || words > 0 && (strings.HasSuffix(word, ":") || word == "=") {
+			if c != code || near {
+				if at := sc.spokenValue(spokenClass(c), end); at > 0 {
+					return at
+				}
+			}
+		}
+		if strings.IndexByte(".!?;", s[end-1]) >= 0 {
+			return 0
+		}
+		p = end
+	}
+	return 0
+}
+
+// locks are what a bare "code" opens.
+var locks = setOf(`
+	door gate alarm safe lock lockbox garage building entrance keypad vault locker house flat apartment office phone sim card elevator lift
+	tür haustür alarmanlage tresor porte portail immeuble puerta portal porta cancello deur drzwi brama дверь двери домофон garagentor schloss
+	door, gate, safe, tor keller briefkasten schließfach bike fahrradschloss suitcase`)
+
+func spokenClass(c class) class {
+	if c == code {
+		return oneTime
+	}
+	return c
+}
+
+// wordEnd answers where the word that begins at p ends: at a blank or at the end of the line, at most 64 bytes on.
+func wordEnd(s string, p int) int {
+	limit := min(len(s), p+64)
+	for p < limit && !isSpace(s[p]) {
+		p++
+	}
+	return p
+}
+
+// spokenValue reads the value that follows a connector that ends at p.
+func (sc *scanner) spokenValue(c class, p int) int {
+	s := sc.s
+	for range 4 {
+		p = skipBlanks(s, p)
+		end := wordEnd(s, p)
+		if end == p {
+			if p < len(s) && s[p] == '\n' && p > 0 && s[p-1] == ':' {
+				p++
+				continue
+			}
+			return 0
+		}
+		if !isOneOf(pauses, strings.TrimRight(s[p:end], ",")) {
+			break
+		}
+		p = end
+	}
+	for p < len(s) && (s[p] == '*' || s[p] == '(') {
+		p++
+	}
+	return sc.take(c, p, spoken)
+}
+
+// determiners may stand between a connector and the name after it: X is my wifi password.
+var determiners = setOf(`
+	my the our your his her their a an new old current wifi wi-fi admin root db database api access secret auth login master user account
+	mein das unser dein meine der die neue neues mi la el nuestra tu mon le votre notre il mio minha a meu mijn het moje мой это router
+	server ssh sudo email gmail github staging prod production guest temporary default initial one-time bearer private encryption signing`)
+
+var asWords = setOf(`as is = ist als como comme est es come jako jest was equals é è war`)
+
+// backwards looks for the secret before the name s[from:to]: "X is my password", "use X as the token". It tells whether there is one.
+func (sc *scanner) backwards(c class, from, to int) bool {
+	s := sc.s
+	if c != password && c != token && c != pin && c != oneTime || !endsPhrase(s, to) {
+		return false
+	}
+	p := from
+	for words := range 6 {
+		q := p
+		for q > 0 && isBlank(s[q-1]) {
+			q--
+		}
+		begin := q
+		for begin > 0 && q-begin < 64 && !isSpace(s[begin-1]) {
+			begin--
+		}
+		word := s[begin:q]
+		if word == "" || q == p && words > 0 {
+			return false
+		}
+		if isOneOf(asWords, word) {
+			return sc.takeBefore(c, begin)
+		}
+		if !isOneOf(determiners, word) {
+			return false
+		}
+		p = begin
+	}
+	return false
+}
+
+// endsPhrase tells whether no noun follows position p, which would make the name part of another one: password manager.
+func endsPhrase(s string, p int) bool {
+	q := skipBlanks(s, p)
+	if q >= len(s) || !isLetter(s[q]) {
+		return true
+	}
+	return q > p && isOneOf(links, s[q:wordEnd(s, q)])
+}
+
+// takeBefore notes the word that ends before p if it is a secret.
+func (sc *scanner) takeBefore(c class, p int) bool {
+	s := sc.s
+	for p > 0 && isBlank(s[p-1]) {
+		p--
+	}
+	begin := p
+	for begin > 0 && p-begin < 128 && !isSpace(s[begin-1]) {
+		begin--
+	}
+	quoted := false
+	for begin < p && strings.IndexByte("\"'`(*", s[begin]) >= 0 {
+		begin++
+		quoted = true
+	}
+	end := p
+	for end > begin && strings.IndexByte("\"'`)*,", s[end-1]) >= 0 {
+		end--
+	}
+	if end-begin < 4 || !utf8.ValidString(s[begin:end]) || tagEnd(s, begin) > 0 || !judge(c, s[begin:end], spoken, quoted && c == password, true) {
+		return false
+	}
+	sc.add(classKinds[c], begin, end)
+	return true
+}
+
+// wordAt reads the value of a name in another language that stands at s[start:end].
+func (sc *scanner) wordAt(c class, start, end int) int {
+	s := sc.s
+	if start > 0 && isLetter(s[start-1]) && isLetter(s[start]) {
+		return 0
+	}
+	r, _ := utf8.DecodeLastRuneInString(s[start:end])
+	if !spaceless(r) {
+		for n := 0; end < len(s); n++ { // an inflection
+			r, size := utf8.DecodeRuneInString(s[end:])
+			if !unicode.IsLetter(r) {
+				break
+			}
+			if n == 3 {
+				return 0
+			}
+			end += size
+		}
+	}
+	p, quoted := closers(s, end)
+	p = skipNote(s, skipBlanks(s, p))
+	if at, x := operator(s, p, quoted); x != noSyntax {
+		return sc.take(c, sc.valueStart(at, x), x)
+	}
+	for _, particle := range particles {
+		if at := strings.Index(s[p:min(len(s), p+48)], particle); at >= 0 && strings.IndexByte(s[p:p+at], '\n') < 0 {
+			if resume := sc.take(c, skipBlanks(s, p+at+len(particle)), spoken); resume > 0 {
+				return resume
+			}
+		}
+	}
+	return sc.speech(c, end)
+}
+
+// particles join a name and its value in languages that set no spaces.
+var particles = []string{"是：", "是:", "是", "为：", "为", "為", "はこちら", "は", "が", "는", "은", "이", "를", "改成", "改为", "を"}
+
+// spaceless tells whether r belongs to a script that sets no spaces between words.
+func spaceless(r rune) bool {
+	return r >= 0x3000 && r <= 0x9FFF || r >= 0xAC00 && r <= 0xD7AF
+}
+
+// leastSeed is the number of words of the shortest wallet phrase.
+const leastSeed = 12
+
+// seedAt reads the words of a wallet phrase after a cue that ends at p.
+func (sc *scanner) seedAt(p int) int {
+	s := sc.s
+	limit := min(len(s), p+120)
+	for p < limit {
+		for p < limit && !isLower(s[p]) {
+			p++
+		}
+		start, end, next := seedRun(s, p)
+		if end > 0 {
+			return sc.add("seed_phrase", start, end)
+		}
+		p = max(next, p+1)
+	}
+	return 0
+}
+
+// seedRun reads words of small letters from p on, with blanks, line breaks, numbers and commas between them.
+// It answers their bounds if they may be a wallet phrase, and where reading stopped.
+func seedRun(s string, p int) (start, end, next int) {
+	start = p
+	count, full := 0, 0
+	for count < 25 {
+		w := p
+		for w < len(s) && w-p < 12 && isLower(s[w]) {
+			w++
+		}
+		word := s[p:w]
+		if len(word) < 2 || len(word) > 10 || neverSeeds[word] || w < len(s) && (isAlnum(s[w]) || s[w] >= utf8.RuneSelf) {
+			if count == 0 {
+				return 0, 0, w
+			}
+			break
+		}
+		count++
+		end = w
+		if count == 12 || count == 15 || count == 18 || count == 21 || count == 24 {
+			full = w
+		}
+		p = w
+		ends := p < len(s) && strings.IndexByte(".!?\"'`", s[p]) >= 0
+		for q := p + 10; p < len(s) && p < q && (isSpace(s[p]) || isDigit(s[p]) || strings.IndexByte(",.;:)(-|/\\\"'>*#", s[p]) >= 0); p++ {
+			if s[p] == '\\' && p+1 < len(s) && strings.IndexByte("nrt", s[p+1]) >= 0 {
+				p++
+			}
+		}
+		if ends && p < len(s) && (p == w+1 || isUpper(s[p])) || p >= len(s) || isUpper(s[p]) {
+			full = max(full, end)
+			if count >= leastSeed {
+				return start, end, p
+			}
+			break
+		}
+	}
+	if count < leastSeed {
+		return 0, 0, p
+	}
+	return start, full, p
+}
+
+// neverSeeds are frequent words that no list of wallet words has.
+var neverSeeds = setOf(`
+	the and of to is be in on it for your are was by or as at an if so my we he his she her its do does not should has had have were
+	with from you must may please never keep write down them our their into than would could which who been only when where
+	der die das und ist nicht ein eine mit von zu auf den dem des im les des une est que pas sur pour dans los las una por con para`)
+
+// loginAt reads a user and a password after a cue that ends at p: "log in with jo / x", "credentials are jo:x".
+func (sc *scanner) loginAt(start, p int) int {
+	s := sc.s
+	if start > 0 && isLetter(s[start-1]) && isLetter(s[start]) {
+		return 0
+	}
+	previous := ""
+	for range 10 {
+		for p < len(s) && (isBlank(s[p]) || strings.IndexByte(":=(*`\"'", s[p]) >= 0) {
+			p++
+		}
+		end := wordEnd(s, p)
+		if end == p {
+			return 0
+		}
+		word := s[p:end]
+		if at := strings.IndexAny(word, ":/|"); at >= 0 && !strings.Contains(word, "://") {
+			if resume := sc.second(p, p+at, previous); resume > 0 {
+				return resume
+			}
+		}
+		if tail := word[len(word)-1]; tail == '.' || tail == ';' || tail == '?' {
+			return 0
+		}
+		previous, p = word, end
+	}
+	return 0
+}
+
+// second reads the password after the mark at i that parts it from the user, whose word begins at begin or is the one before.
+func (sc *scanner) second(begin, i int, previous string) int {
+	s := sc.s
+	if i == begin && previous == "" {
+		return 0
+	}
+	p := i + 1
+	if p < len(s) && (s[p] == '/' || s[p] == s[i]) {
+		p++
+	}
+	apart := i == begin || p < len(s) && isBlank(s[p])
+	p = skipBlanks(s, p)
+	if v, ok := sc.quotedValue(p); ok {
+		if v.end-v.start >= 4 && !isPlaceholder(v.of(s)) {
+			return sc.addValue(password, v)
+		}
+		return 0
+	}
+	v := sc.plainValue(p, spoken, maxJudged)
+	sh := shapeOf(v.of(s))
+	if v.end-v.start < 5 || !stands(v.of(s), sh) || isPlaceholder(v.of(s)) || !apart && (isPath(s[begin:v.end]) || sh.letters() == 0) {
+		return 0
+	}
+	return sc.addValue(password, v)
+}

@@ -1,0 +1,386 @@
+package redact
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// syntax is how a name and its value belong together.
+type syntax uint8
+
+const (
+	noSyntax syntax = iota
+	bare            // name value
+	cell            // | name | value |, <td>name</td><td>value</td>
+	colon           // name: value
+	assign          // name = value, "name": value, name("value")
+	query           // ?name=value&
+	flag            // --name value
+	element         // <name>value</name>
+	spoken          // name is value
+)
+
+// strong syntaxes leave no doubt that a value follows.
+func (x syntax) strong() bool { return x >= assign && x <= element }
+
+// value is a stretch of text that may be a secret.
+type value struct {
+	start, end int
+	next       int // where reading goes on after it
+	quoted     bool
+}
+
+func (v value) of(s string) string { return s[v.start:v.end] }
+
+// separator answers where the value of the name s[start:end] begins, and in which syntax.
+func (sc *scanner) separator(start, end int, isFlag bool) (int, syntax) {
+	s := sc.s
+	if start > 0 && s[start-1] == '<' {
+		return sc.elementValue(end)
+	}
+	p, quoted := closers(s, end)
+	p = skipBlanks(s, p)
+	p = skipNote(s, p)
+	if q := skipTags(s, p); q > p {
+		p = skipBlanks(s, q)
+		if p >= len(s) || s[p] != ':' && s[p] != '=' {
+			return p, cell
+		}
+	}
+	if at, x := operator(s, p, quoted); x != noSyntax {
+		if x == assign && start > 0 && (s[start-1] == '?' || s[start-1] == '&') {
+			x = query
+		}
+		if x == colon && quoted {
+			x = assign
+		}
+		return sc.valueStart(at, x), x
+	}
+	switch {
+	case quoted || p < len(s) && p > end && s[p] == '|':
+		return sc.pairedValue(p, start)
+	case p == end || p >= len(s):
+		return 0, noSyntax
+	case isFlag:
+		return p, flag
+	case s[p-1] == '\t':
+		return p, cell
+	}
+	return p, bare
+}
+
+// closers skips what may close a name: quotes, escaped quotes, brackets, emphasis.
+func closers(s string, p int) (int, bool) {
+	quoted := false
+	for limit := p + 8; p < len(s) && p < limit; p++ {
+		switch s[p] {
+		case '"', '\'', '`':
+			quoted = true
+		case '\\':
+			if p+1 < len(s) && strings.IndexByte("nrt", s[p+1]) >= 0 {
+				return p, quoted
+			}
+		case ']', '*', '?', '!':
+		default:
+			return p, quoted
+		}
+	}
+	return p, quoted
+}
+
+// skipNote skips a note in parentheses that stands between a name and its separator: password (prod): x.
+func skipNote(s string, p int) int {
+	if p >= len(s) || s[p] != '(' {
+		return p
+	}
+	for i := p + 1; i < len(s) && i < p+48 && s[i] != '\n' && s[i] != '"' && s[i] != '\''; i++ {
+		if s[i] == ')' {
+			return skipBlanks(s, i+1)
+		}
+	}
+	return p
+}
+
+// skipTags skips the end tag that begins at p and the start tag after it: </td><td>.
+func skipTags(s string, p int) int {
+	if !strings.HasPrefix(s[min(p, len(s)):], "</") {
+		return p
+	}
+	for range 4 {
+		q := skipSpaces(s, p)
+		if q >= len(s) || s[q] != '<' {
+			break
+		}
+		at := strings.IndexByte(s[q:min(len(s), q+64)], '>')
+		if at < 0 {
+			break
+		}
+		p = q + at + 1
+	}
+	return p
+}
+
+// operators between a name and its value, the longest first.
+var operators = []struct {
+	text string
+	x    syntax
+}{
+	{"===", assign}, {"!==", assign}, {"||=", assign}, {"??=", assign}, {":=", assign}, {"=>", assign}, {"==", assign}, {"!=", assign}, {"?=", assign}, {"+=", assign},
+	{"||", assign}, {"??", assign}, {":-", assign}, {"=", assign}, {"->", colon}, {"::", noSyntax}, {"→", colon}, {"⇒", colon}, {"：", colon}, {"＝", assign}, {":", colon},
+}
+
+// operator reads the operator at p. It answers where it ends, and noSyntax if there is none.
+func operator(s string, p int, quoted bool) (int, syntax) {
+	if p >= len(s) {
+		return 0, noSyntax
+	}
+	for _, op := range operators {
+		if strings.HasPrefix(s[p:], op.text) {
+			return p + len(op.text), op.x
+		}
+	}
+	switch {
+	case s[p] == '(' && startsString(s, skipBlanks(s, p+1)):
+		return p + 1, assign
+	case s[p] == ',' && quoted && startsString(s, skipBlanks(s, p+1)):
+		return p + 1, assign
+	case s[p] == '|' && p+1 < len(s) && isBlank(s[p+1]):
+		return p + 1, cell
+	}
+	return 0, noSyntax
+}
+
+// startsString tells whether a quoted string begins at p.
+func startsString(s string, p int) bool {
+	for p < len(s) && s[p] == '\\' {
+		p++
+	}
+	return p < len(s) && (s[p] == '"' || s[p] == '\'' || s[p] == '`')
+}
+
+// valueStart skips what may stand between an operator and its value: blanks, emphasis, one line break and its indentation.
+func (sc *scanner) valueStart(p int, x syntax) int {
+	s := sc.s
+	p = skipBlanks(s, p)
+	for range 3 {
+		if q := skipTags(s, p); q > p {
+			p = skipBlanks(s, q)
+		}
+		if strings.HasPrefix(s[min(p, len(s)):], "**") {
+			p = skipBlanks(s, p+2)
+		}
+	}
+	if x != query && p < len(s) && (s[p] == '\n' || s[p] == '\r') {
+		if q := skipSpaces(s, p); q < len(s) && strings.Count(s[p:q], "\n") <= 2 {
+			return q
+		}
+	}
+	return p
+}
+
+// elementValue answers where the text of an XML element begins whose name ends at end.
+func (sc *scanner) elementValue(end int) (int, syntax) {
+	s := sc.s
+	at := strings.IndexByte(s[end:min(len(s), end+128)], '>')
+	if at < 0 || at > 0 && s[end+at-1] == '/' {
+		return 0, noSyntax
+	}
+	p := skipSpaces(s, end+at+1)
+	if strings.HasPrefix(s[min(p, len(s)):], "<![CDATA[") {
+		p += len("<![CDATA[")
+	}
+	return p, element
+}
+
+// valueNames are what the value of a pair is called: {"name": "DB_PASSWORD", "value": "x"}.
+var valueNames = []string{"value", "val", "content", "plaintext", "defaultvalue", "string"}
+
+// pairedValue finds the value of a pair whose name is the quoted or line-ending text before p.
+func (sc *scanner) pairedValue(p, start int) (int, syntax) {
+	s := sc.s
+	for limit := p + 64; p < len(s) && p < limit && (isSpace(s[p]) || strings.IndexByte(",\\\"'<", s[p]) >= 0); {
+		p++
+	}
+	for _, n := range valueNames {
+		if !hasFold(s, p, n) {
+			continue
+		}
+		q, quoted := closers(s, p+len(n))
+		q = skipBlanks(s, q)
+		if at, x := operator(s, q, quoted); x == assign || x == colon {
+			return sc.valueStart(at, assign), assign
+		}
+	}
+	return 0, noSyntax
+}
+
+// maxQuoted bounds how far a closing quote is looked for.
+const maxQuoted = 8192
+
+// opening reads an opening quote at p: backslashes, then the quote. It answers where the string begins,
+// how many backslashes stood before the quote, and what closes it.
+func opening(s string, p int) (body, slashes int, closing string) {
+	for p+slashes < len(s) && s[p+slashes] == '\\' {
+		slashes++
+	}
+	q := p + slashes
+	if q >= len(s) || slashes > 15 {
+		return 0, 0, ""
+	}
+	switch s[q] {
+	case '"', '\'', '`':
+		return q + 1, slashes, s[q : q+1]
+	}
+	if slashes > 0 || s[q] < utf8.RuneSelf {
+		return 0, 0, ""
+	}
+	for _, pair := range []struct{ open, closing string }{
+		{"“", "”"}, {"„", "“"}, {"«", "»"}, {"»", "«"}, {"‘", "’"}, {"‚", "‘"}, {"「", "」"}, {"『", "』"}, {"‹", "›"},
+	} {
+		if strings.HasPrefix(s[q:], pair.open) {
+			return q + len(pair.open), 0, pair.closing
+		}
+	}
+	return 0, 0, ""
+}
+
+// quotedValue reads the string that begins at p. It answers false if none begins there or none ends in its line.
+func (sc *scanner) quotedValue(p int) (value, bool) {
+	s := sc.s
+	body, slashes, closing := opening(s, p)
+	if closing == "" {
+		return value{}, false
+	}
+	limit := min(body+maxQuoted, sc.lineEnd(body))
+	if len(closing) > 1 {
+		at := strings.Index(s[body:min(limit, body+256)], closing)
+		if at < 0 && closing == "“" {
+			closing = "”"
+			at = strings.Index(s[body:min(limit, body+256)], closing)
+		}
+		return value{start: body, end: body + at, next: body + at + len(closing), quoted: true}, at >= 0
+	}
+	which := searchDouble + strings.IndexByte("\"'`", closing[0])
+	for at, tries := sc.nextOf(which, body), 0; at < limit && tries < 64; at, tries = sc.nextOf(which, at+1), tries+1 {
+		before := 0
+		for at-before > body && s[at-before-1] == '\\' {
+			before++
+		}
+		if slashes == 0 && before%2 == 1 || slashes > 0 && before > slashes {
+			continue
+		}
+		if closing == "'" && slashes == 0 && at > body && at+1 < limit && s[at+1] == '\'' {
+			at++ // a doubled quote of SQL
+			continue
+		}
+		return value{start: body, end: at - min(before, slashes), next: at + 1, quoted: true}, true
+	}
+	return value{}, false
+}
+
+// plainValue reads a value without quotes that begins at p, no further than limit bytes.
+func (sc *scanner) plainValue(p int, x syntax, limit int) value {
+	s := sc.s
+	i, depth := p, 0
+scan:
+	for stop := min(len(s), p+limit); i < stop; i++ {
+		c := s[i]
+		if isAlnum(c) {
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			size, ends := foreignStop(s[i:])
+			if ends {
+				break
+			}
+			i += size - 1
+			continue
+		}
+		switch c {
+		case '(', '[', '{':
+			depth++
+			if c == '[' {
+				if end := tagEnd(s, i); end > 0 {
+					i = end - 1
+					depth--
+				}
+			}
+		case ')', ']', '}':
+			if depth--; depth < 0 {
+				break scan
+			}
+		default:
+			if endsPlain(s, i, x) {
+				break scan
+			}
+		}
+	}
+	v := value{start: p, end: i, next: i}
+	v.end = trimEnd(s, v.start, v.end)
+	return v
+}
+
+// endsPlain tells whether the ASCII byte at i, which is no letter, digit or bracket, ends a value without quotes.
+func endsPlain(s string, i int, x syntax) bool {
+	next := byte(' ')
+	if i+1 < len(s) {
+		next = s[i+1]
+	}
+	switch s[i] {
+	case ' ', '\t', '\n', '\r', '\v', '\f', 0, ';':
+		return true
+	case '"', '\'', '`':
+		return !isAlnum(next) || x == query
+	case '\\':
+		return strings.IndexByte("nrt\"'\\`", next) >= 0
+	case '&':
+		return x == query || strings.HasPrefix(s[i:], "&quot;") || strings.HasPrefix(s[i:], "&amp;") || startsPair(s, i+1)
+	case '#':
+		return x == query
+	case ',':
+		return isSpace(next) || next == '"' || next == '\'' || startsPair(s, i+1)
+	case '<':
+		return x == element || next == '/' || isLetter(next)
+	case '|':
+		return isSpace(next)
+	case '>':
+		return isSpace(next)
+	}
+	return false
+}
+
+// startsPair tells whether a name with = or : after it begins at i.
+func startsPair(s string, i int) bool {
+	end := run(s, i, charsDot, 40)
+	return end > i && end < len(s) && (s[end] == '=' || s[end] == ':')
+}
+
+// foreignStop answers the size of the rune that s begins with, and whether it ends a value:
+// a letter of a script without spaces, wide punctuation, a typographic quote, an odd space.
+func foreignStop(s string) (int, bool) {
+	r, size := utf8.DecodeRuneInString(s)
+	switch {
+	case r >= 0x2000 && r <= 0x206F, r == 0xA0, r == 0xAB, r == 0xBB, r >= 0x3000 && r <= 0x30FF, r >= 0x3400 && r <= 0x9FFF,
+		r >= 0xAC00 && r <= 0xD7AF, r >= 0xFF00 && r <= 0xFF60, r >= 0x1F300, r >= 0x2190 && r <= 0x27BF:
+		return size, true
+	}
+	return size, false
+}
+
+// trimEnd takes the punctuation of a sentence and emphasis off the end of a value.
+func trimEnd(s string, start, end int) int {
+	for end > start {
+		switch s[end-1] {
+		case '.', ',', ':':
+		case '*':
+			if end-start < 2 || s[end-2] != '*' {
+				return end
+			}
+			end--
+		default:
+			return end
+		}
+		end--
+	}
+	return end
+}
