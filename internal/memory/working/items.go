@@ -1,0 +1,217 @@
+package working
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+)
+
+// querier is a transaction or a pool, for statements that only read.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+const itemColumns = `number, id, kind, title, content, importance, confidence, status, created_at, updated_at,
+	trust, valid_from, valid_to, supersedes, superseded_by, version, provisional, reason, metadata`
+
+// row is an item as it lies in memory_items.
+type row struct {
+	number             int64
+	item               memory.Item
+	created, updated   int64
+	validFrom, validTo sql.NullInt64
+	provisional        bool
+	metadata           string
+}
+
+// values returns the columns in the order of itemColumns.
+func (r *row) values() []any {
+	it := &r.item
+	return []any{r.number, it.ID, it.Kind, it.Title, it.Content, it.Importance, it.Confidence, string(it.Status), r.created, r.updated,
+		string(it.Trust), r.validFrom, r.validTo, it.Supersedes, it.SupersededBy, it.Version, r.provisional, it.Reason, r.metadata}
+}
+
+// sum is the checksum of the columns.
+func (r *row) sum() int64 {
+	var b strings.Builder
+	for _, v := range r.values() {
+		fmt.Fprintf(&b, "%v\x00", v)
+	}
+	return int64(crc32.Checksum([]byte(b.String()), castagnoli))
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// newRow makes the row of an item.
+func newRow(it memory.Item) (*row, error) {
+	number, err := numberOf(it.Handle)
+	if err != nil {
+		return nil, err
+	}
+	r := &row{number: number, item: it, created: it.CreatedAt.UnixMilli(), updated: it.UpdatedAt.UnixMilli(),
+		validFrom: milli(it.ValidFrom), validTo: milli(it.ValidTo), provisional: it.Provisional}
+	if it.Metadata != nil {
+		text, err := json.Marshal(it.Metadata)
+		if err != nil {
+			return nil, memory.Errorf(memory.ErrInvalid, "metadata of %s: %w", it.Handle, err)
+		}
+		r.metadata = string(text)
+	}
+	return r, nil
+}
+
+// scanItem reads itemColumns and sum. The item has no evidence yet.
+func scanItem(scan func(...any) error) (memory.Item, error) {
+	var r row
+	var sum int64
+	it := &r.item
+	err := scan(&r.number, &it.ID, &it.Kind, &it.Title, &it.Content, &it.Importance, &it.Confidence, &it.Status, &r.created, &r.updated,
+		&it.Trust, &r.validFrom, &r.validTo, &it.Supersedes, &it.SupersededBy, &it.Version, &r.provisional, &it.Reason, &r.metadata, &sum)
+	if err != nil {
+		return memory.Item{}, err
+	}
+	it.Handle = handleOf(r.number)
+	if sum != r.sum() {
+		return memory.Item{}, memory.Errorf(memory.ErrCorrupt, "the row of %s in %s has changed by itself", it.Handle, fileName)
+	}
+	it.Provisional = r.provisional
+	it.CreatedAt, it.UpdatedAt = time.UnixMilli(r.created).UTC(), time.UnixMilli(r.updated).UTC()
+	it.ValidFrom, it.ValidTo = instant(r.validFrom), instant(r.validTo)
+	it.Evidence = []memory.Evidence{}
+	if r.metadata != "" {
+		if err := json.Unmarshal([]byte(r.metadata), &it.Metadata); err != nil {
+			return memory.Item{}, memory.Errorf(memory.ErrCorrupt, "metadata of %s: %w", it.Handle, err)
+		}
+	}
+	return *it, nil
+}
+
+// loadItems returns the items that the rest of a SELECT (WHERE, ORDER BY, LIMIT)
+// asks for, with their evidence.
+func loadItems(ctx context.Context, q querier, rest string, args ...any) ([]memory.Item, error) {
+	rows, err := q.QueryContext(ctx, "SELECT "+itemColumns+", sum FROM memory_items "+rest, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []memory.Item{}
+	for rows.Next() {
+		it, err := scanItem(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, it)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, attachEvidence(ctx, q, items)
+}
+
+// attachEvidence fills in the evidence of items, in one query.
+func attachEvidence(ctx context.Context, q querier, items []memory.Item) error {
+	at := make(map[int64]int, len(items))
+	numbers := make([]int64, len(items))
+	for i, it := range items {
+		n, err := numberOf(it.Handle)
+		if err != nil {
+			return err
+		}
+		at[n], numbers[i] = i, n
+	}
+	list, err := json.Marshal(numbers)
+	if err != nil {
+		return err
+	}
+	rows, err := q.QueryContext(ctx, `SELECT number, event_id, source_id, seq, quote FROM evidence
+		WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number, ordinal`, string(list))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var n int64
+		var ev memory.Evidence
+		if err := rows.Scan(&n, &ev.EventID, &ev.SourceID, &ev.Seq, &ev.Quote); err != nil {
+			return err
+		}
+		it := &items[at[n]]
+		it.Evidence = append(it.Evidence, ev)
+	}
+	return rows.Err()
+}
+
+// oneItem returns the only item that rest asks for; sql.ErrNoRows where there is
+// none.
+func oneItem(ctx context.Context, q querier, rest string, args ...any) (memory.Item, error) {
+	items, err := loadItems(ctx, q, rest, args...)
+	if err != nil {
+		return memory.Item{}, err
+	}
+	if len(items) == 0 {
+		return memory.Item{}, sql.ErrNoRows
+	}
+	return items[0], nil
+}
+
+// find returns the item that a handle (MEM-12) or an id (mem_…) names.
+func find(ctx context.Context, q querier, name string) (memory.Item, error) {
+	var it memory.Item
+	var err error
+	if strings.HasPrefix(name, "mem_") {
+		it, err = oneItem(ctx, q, "WHERE id = ?", name)
+	} else {
+		number, bad := numberOf(name)
+		if bad != nil {
+			return memory.Item{}, bad
+		}
+		it, err = oneItem(ctx, q, "WHERE number = ?", number)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return memory.Item{}, memory.WithHint(memory.Errorf(memory.ErrNotFound, "there is no memory %s", name),
+			"openclawssy memory list --status all shows every handle")
+	}
+	return it, err
+}
+
+const handlePrefix = "MEM-"
+
+// numberOf returns the n of "MEM-n", in either case.
+func numberOf(handle string) (int64, error) {
+	digits, isItem := strings.CutPrefix(strings.ToUpper(handle), handlePrefix)
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if !isItem || err != nil || n < 1 || digits[0] == '+' {
+		return 0, &memory.FieldError{Field: "handle", Reason: "must be the handle of a memory item such as MEM-12",
+			Hint: "openclawssy memory list shows them"}
+	}
+	return n, nil
+}
+
+func handleOf(number int64) string { return handlePrefix + strconv.FormatInt(number, 10) }
+
+func milli(t *time.Time) sql.NullInt64 {
+	if t == nil {
+		return sql.NullInt64{}
+	}
+	return sql.NullInt64{Int64: t.UnixMilli(), Valid: true}
+}
+
+func instant(ms sql.NullInt64) *time.Time {
+	if !ms.Valid {
+		return nil
+	}
+	t := time.UnixMilli(ms.Int64).UTC()
+	return &t
+}
+
+// milliseconds returns t as memory.db keeps it.
+func milliseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

@@ -1,0 +1,81 @@
+package working
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+)
+
+// Lease is the right to do one long job (checkpoint, maintenance, rebuild,
+// erase) on an agent. It is lost when it expires and another holder takes it;
+// what is then done under it is refused.
+type Lease struct {
+	Name    string
+	Holder  string
+	Token   int64 // grows with every new holder of that name
+	Expires time.Time
+}
+
+// Acquire takes the lease of that name for a while. While another holder has it
+// the answer is ErrConflict, with who and until when.
+func (s *Store) Acquire(ctx context.Context, name, holder string, length time.Duration) (Lease, error) {
+	now := s.opts.Now()
+	l := Lease{Name: name, Holder: holder, Expires: milliseconds(now.Add(length))}
+	err := s.update(ctx, func(tx *sql.Tx) error {
+		var other string
+		var until int64
+		err := tx.QueryRowContext(ctx, `SELECT holder, token, expires FROM leases WHERE name = ?`, name).Scan(&other, &l.Token, &until)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if until > now.UnixMilli() && until <= now.Add(maxLease).UnixMilli() {
+			return memory.WithHint(memory.Errorf(memory.ErrConflict, "a %s is already running: %s holds it until %s", name, other, time.UnixMilli(until).UTC().Format(time.RFC3339)),
+				"wait for it to end; a holder that has died is replaced after that time")
+		}
+		l.Token++
+		_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)`, name, holder, l.Token, l.Expires.UnixMilli())
+		return err
+	})
+	return l, err
+}
+
+// maxLease bounds what is believed of an expiry: one further off was written
+// under a clock that has been set back since.
+const maxLease = 10 * time.Minute
+
+// Renew makes the lease last for length from now; ErrConflict where it was lost.
+func (s *Store) Renew(ctx context.Context, l Lease, length time.Duration) error {
+	return s.update(ctx, func(tx *sql.Tx) error {
+		if err := holds(ctx, tx, l); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `UPDATE leases SET expires = ? WHERE name = ?`, s.opts.Now().Add(length).UnixMilli(), l.Name)
+		return err
+	})
+}
+
+// Release gives the lease back. A lease that was lost is none of the caller's
+// any more, and is left alone.
+func (s *Store) Release(ctx context.Context, l Lease) error {
+	return s.update(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE leases SET expires = 0 WHERE name = ? AND holder = ? AND token = ?`, l.Name, l.Holder, l.Token)
+		return err
+	})
+}
+
+// holds refuses with ErrConflict where the lease has gone to somebody else.
+func holds(ctx context.Context, q querier, l Lease) error {
+	var mine bool
+	err := q.QueryRowContext(ctx, `SELECT holder = ? AND token = ? FROM leases WHERE name = ?`, l.Holder, l.Token, l.Name).Scan(&mine)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("lease %s: %w", l.Name, err)
+	}
+	if !mine {
+		return memory.Errorf(memory.ErrConflict, "the lease of this %s has expired and gone to another process", l.Name)
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+-- Every row is made by replaying the changes in the event log, save for leases.
+-- Times are integer milliseconds UTC.
+
+CREATE TABLE memory_items (
+	number        INTEGER PRIMARY KEY, -- the n of MEM-n, and the rowid of the full-text rows
+	id            TEXT    NOT NULL UNIQUE,
+	agent_id      TEXT    NOT NULL,
+	kind          TEXT    NOT NULL,
+	title         TEXT    NOT NULL,
+	content       TEXT    NOT NULL,
+	importance    INTEGER NOT NULL,
+	confidence    REAL    NOT NULL,
+	status        TEXT    NOT NULL,
+	created_at    INTEGER NOT NULL,
+	updated_at    INTEGER NOT NULL,
+	trust         TEXT    NOT NULL,
+	valid_from    INTEGER,
+	valid_to      INTEGER,
+	supersedes    TEXT    NOT NULL, -- id of the item that this one replaced, or ''
+	superseded_by TEXT    NOT NULL,
+	version       INTEGER NOT NULL,
+	provisional   INTEGER NOT NULL,
+	reason        TEXT    NOT NULL,
+	metadata      TEXT    NOT NULL, -- JSON, or ''
+	sum           INTEGER NOT NULL  -- CRC-32C of the columns above, so that a flipped bit is noticed
+) STRICT;
+
+CREATE INDEX memory_items_by_value ON memory_items (status, importance, confidence, updated_at);
+
+CREATE TABLE evidence (
+	number    INTEGER NOT NULL, -- of the item
+	ordinal   INTEGER NOT NULL,
+	event_id  TEXT    NOT NULL,
+	source_id TEXT    NOT NULL,
+	seq       INTEGER NOT NULL,
+	quote     TEXT    NOT NULL,
+	PRIMARY KEY (number, ordinal)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX evidence_by_event ON evidence (event_id);
+CREATE INDEX evidence_by_seq ON evidence (seq);
+
+CREATE TABLE revisions (
+	number  INTEGER NOT NULL,
+	version INTEGER NOT NULL,
+	seq     INTEGER NOT NULL, -- of the event that made it
+	action  TEXT    NOT NULL,
+	by      TEXT    NOT NULL,
+	why     TEXT    NOT NULL,
+	at      INTEGER NOT NULL,
+	item    TEXT    NOT NULL, -- the whole version as JSON
+	PRIMARY KEY (number, version)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX revisions_by_seq ON revisions (seq);
+
+-- Terms are made in Go (package text), so the tables hold terms, not text.
+CREATE VIRTUAL TABLE memory_fts USING fts5 (content, title, tokenize = 'unicode61');
+CREATE VIRTUAL TABLE memory_prefix USING fts5 (prefix, tokenize = 'unicode61');
+-- Without this the words of a deleted row stay in the index until it is merged.
+INSERT INTO memory_fts (memory_fts, rank) VALUES ('secure-delete', 1);
+INSERT INTO memory_prefix (memory_prefix, rank) VALUES ('secure-delete', 1);
+
+-- Items that share a band of their MinHash signature may be near-duplicates.
+CREATE TABLE bands (
+	band   INTEGER NOT NULL,
+	number INTEGER NOT NULL,
+	PRIMARY KEY (band, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX bands_by_number ON bands (number);
+
+CREATE TABLE suppressed (
+	event_id TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE parked (
+	first    INTEGER PRIMARY KEY, -- range of seq, both ends included
+	last     INTEGER NOT NULL,
+	reason   TEXT    NOT NULL,
+	attempts INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE checkpoints (
+	seq  INTEGER PRIMARY KEY, -- of its event
+	id   TEXT    NOT NULL,
+	at   INTEGER NOT NULL,
+	body TEXT    NOT NULL -- JSON
+) STRICT;
+
+CREATE INDEX checkpoints_by_id ON checkpoints (id);
+
+CREATE TABLE state (
+	one            INTEGER PRIMARY KEY CHECK (one = 1),
+	applied_seq    INTEGER NOT NULL, -- every change up to here is in this database
+	applied_file   TEXT    NOT NULL,
+	applied_offset INTEGER NOT NULL,
+	turns          INTEGER NOT NULL, -- turn events up to applied_seq
+	cursor_seq     INTEGER NOT NULL, -- everything up to here is distilled or parked
+	cursor_file    TEXT    NOT NULL,
+	cursor_offset  INTEGER NOT NULL,
+	passed         INTEGER NOT NULL  -- turn events up to cursor_seq
+) STRICT;
+
+INSERT INTO state VALUES (1, 0, '', 0, 0, 0, '', 0, 0);
+
+CREATE TABLE leases (
+	name    TEXT PRIMARY KEY,
+	holder  TEXT    NOT NULL,
+	token   INTEGER NOT NULL, -- grows with every new holder
+	expires INTEGER NOT NULL  -- 0 when given back
+) STRICT;

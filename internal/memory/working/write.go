@@ -1,0 +1,327 @@
+package working
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+)
+
+// WriteRequest is the input of memory.write.
+type WriteRequest struct {
+	Title      string            `json:"title" jsonschema:"short name of the memory, at most 200 bytes"`
+	Content    string            `json:"content" jsonschema:"what to remember, in a sentence that stands alone"`
+	Kind       string            `json:"kind,omitempty" jsonschema:"preference, fact, decision, commitment, person, project, event, reminder, issue, lesson, or a word of your own; note if absent"`
+	Importance *int              `json:"importance,omitempty" jsonschema:"1 to 5; 4 and 5 must not be forgotten; 3 if absent"`
+	Confidence *float64          `json:"confidence,omitempty" jsonschema:"0 to 1; 0.9 if absent"`
+	Evidence   []CitationInput   `json:"evidence,omitempty" jsonschema:"events that the memory rests on"`
+	proven     []memory.Evidence // Evidence, looked up
+	trust      memory.Trust      // the least of its origins
+}
+
+// CitationInput names an event and the words in it that a memory rests on.
+type CitationInput struct {
+	EventID string `json:"event_id" jsonschema:"id of an event, such as evt_01H…"`
+	Quote   string `json:"quote,omitempty" jsonschema:"the words of the event that say so"`
+}
+
+// WriteResult is the output of memory.write and decision.log.
+type WriteResult struct {
+	Item       memory.Item `json:"item"`
+	Merged     bool        `json:"merged" jsonschema:"true: an item already said the same, and now has the evidence of both"`
+	Superseded string      `json:"superseded,omitempty" jsonschema:"handle of the item, less trusted, whose place this one took"`
+	Archived   []string    `json:"archived,omitempty" jsonschema:"handles of items archived because there were too many"`
+}
+
+// newItem makes the item that in asks for, with secrets taken out.
+func (s *Store) newItem(ctx context.Context, in WriteRequest, metadata map[string]any) (memory.Item, error) {
+	trust := memory.TrustOf(memory.Actor(ctx))
+	if in.trust != "" {
+		trust = memory.LowestTrust(trust, in.trust)
+	}
+	it := memory.Item{ID: "mem_" + s.opts.NewID(), Kind: cmp.Or(in.Kind, memory.KindNote), Title: in.Title, Content: in.Content,
+		Importance: 3, Confidence: .9, Status: memory.Active, Trust: trust, Evidence: in.proven}
+	set(&it.Importance, in.Importance)
+	set(&it.Confidence, in.Confidence)
+	if len(metadata) > 0 {
+		it.Metadata = metadata
+	}
+	if err := checkItem(it); err != nil {
+		return memory.Item{}, err
+	}
+	s.redactItem(&it)
+	return it, nil
+}
+
+// write stores what in asks for, or merges it into an item that says the same.
+func (s *Store) write(ctx context.Context, in WriteRequest, action, why string, metadata map[string]any) (WriteResult, error) {
+	it, err := s.newItem(ctx, in, metadata)
+	if err != nil {
+		return WriteResult{}, fmt.Errorf("write a memory: %w", err)
+	}
+	var res WriteResult
+	var id string
+	err = s.commit(ctx, func(ctx context.Context, p *plan) (*memory.Change, error) {
+		placed, outcome, err := p.place(ctx, it)
+		if err != nil {
+			return nil, err
+		}
+		id = placed.ID
+		if outcome == placedRejected {
+			return nil, memory.WithHint(memory.Errorf(memory.ErrConflict, "%s says the same already, and is %s, from %s", placed.Handle, placed.Status, placed.Trust),
+				"openclawssy memory explain "+placed.Handle+" shows it")
+		}
+		res.Merged = outcome == placedMerged
+		if placed.Supersedes != "" && outcome == placedNew {
+			res.Superseded = p.items[placed.Supersedes].Handle
+		}
+		res.Archived, err = p.trim(ctx, s.opts.MaxItems)
+		return &memory.Change{Action: action, By: string(memory.Actor(ctx)), Why: why}, err
+	})
+	if err != nil {
+		return WriteResult{}, fmt.Errorf("write a memory: %w", err)
+	}
+	now, err := s.Get(ctx, GetRequest{Handle: id})
+	res.Item = now.Item
+	return res, err
+}
+
+func checkItem(it memory.Item) error {
+	if err := it.Validate(); err != nil {
+		return err
+	}
+	if err := checkText("title", it.Title); err != nil {
+		return err
+	}
+	if err := checkText("content", it.Content); err != nil {
+		return err
+	}
+	return checkSource(it)
+}
+
+// UpdateRequest is the input of memory.update. What is absent stays as it is.
+type UpdateRequest struct {
+	Handle     string   `json:"handle" cli:"arg" jsonschema:"handle of the item, such as MEM-12"`
+	Title      *string  `json:"title,omitempty" jsonschema:"new title"`
+	Content    *string  `json:"content,omitempty" jsonschema:"new content"`
+	Kind       *string  `json:"kind,omitempty" jsonschema:"new kind"`
+	Importance *int     `json:"importance,omitempty" jsonschema:"new importance, 1 to 5"`
+	Confidence *float64 `json:"confidence,omitempty" jsonschema:"new confidence, 0 to 1"`
+	Why        string   `json:"why,omitempty" jsonschema:"reason for the change, kept in the history"`
+	Version    *int     `json:"version,omitempty" jsonschema:"refuse unless this is the item's version now"`
+}
+
+// Changed is the output of an operation that changed one item.
+type Changed struct {
+	Item memory.Item `json:"item"`
+}
+
+// Update makes a new version of an item; the old one stays in its history.
+func (s *Store) Update(ctx context.Context, in UpdateRequest) (Changed, error) {
+	if in.Title == nil && in.Content == nil && in.Kind == nil && in.Importance == nil && in.Confidence == nil {
+		return Changed{}, &memory.FieldError{Field: "content", Reason: "must be given, or title, kind, importance or confidence: there is nothing to change"}
+	}
+	return s.alter(ctx, in.Handle, "update", in.Why, func(ctx context.Context, p *plan, now memory.Item) error {
+		if in.Version != nil && *in.Version != now.Version {
+			return memory.WithHint(memory.Errorf(memory.ErrConflict, "%s is at version %d, not %d", now.Handle, now.Version, *in.Version),
+				"read it again: somebody has changed it meanwhile")
+		}
+		if err := s.refuseGone(ctx, p, now); err != nil {
+			return err
+		}
+		it, err := p.touch(ctx, now.ID)
+		if err != nil {
+			return err
+		}
+		set(&it.Title, in.Title)
+		set(&it.Content, in.Content)
+		set(&it.Kind, in.Kind)
+		set(&it.Importance, in.Importance)
+		set(&it.Confidence, in.Confidence)
+		if it.Title != now.Title || it.Content != now.Content {
+			it.Trust = vouched(memory.Actor(ctx), now.Trust)
+		}
+		return checkItem(*it)
+	})
+}
+
+// vouched is the trust of a text that by has rewritten: the user answers for all
+// of it, anyone else for no more than before.
+func vouched(by memory.Origin, before memory.Trust) memory.Trust {
+	if by == memory.OriginUser {
+		return memory.TrustUser
+	}
+	return memory.LowestTrust(before, memory.TrustOf(by))
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// refuseGone refuses to change an item that is forgotten or has been replaced.
+func (s *Store) refuseGone(ctx context.Context, p *plan, it memory.Item) error {
+	switch it.Status {
+	case memory.Forgotten:
+		return memory.Errorf(memory.ErrConflict, "%s is forgotten", it.Handle)
+	case memory.Superseded:
+		hint := "openclawssy memory revert " + it.Handle + " brings it back"
+		if it.SupersededBy != "" {
+			by, err := p.peek(ctx, it.SupersededBy)
+			if err != nil {
+				return err
+			}
+			hint = by.Handle + " has taken its place"
+		}
+		return memory.WithHint(memory.Errorf(memory.ErrConflict, "%s is superseded", it.Handle), hint)
+	}
+	return nil
+}
+
+// alter makes one change of one item, named by handle or id.
+func (s *Store) alter(ctx context.Context, name, action, why string, change func(context.Context, *plan, memory.Item) error) (Changed, error) {
+	if err := checkText("why", why); err != nil {
+		return Changed{}, err
+	}
+	var id string
+	err := s.commit(ctx, func(ctx context.Context, p *plan) (*memory.Change, error) {
+		now, err := find(ctx, p.tx, name)
+		if err != nil {
+			return nil, err
+		}
+		id = now.ID
+		if err := change(ctx, p, now); err != nil {
+			return nil, err
+		}
+		return &memory.Change{Action: action, By: string(memory.Actor(ctx)), Why: why}, nil
+	})
+	if err != nil {
+		return Changed{}, fmt.Errorf("%s %s: %w", action, name, err)
+	}
+	now, err := s.Get(ctx, GetRequest{Handle: id})
+	return Changed{Item: now.Item}, err
+}
+
+// ForgetRequest is the input of memory.forget.
+type ForgetRequest struct {
+	Handle string `json:"handle" cli:"arg" jsonschema:"handle of the item, such as MEM-12"`
+}
+
+// ForgetResult is the output of memory.forget.
+type ForgetResult struct {
+	ID         string        `json:"id"`
+	Handle     string        `json:"handle"`
+	Status     memory.Status `json:"status"`
+	Suppressed []string      `json:"suppressed" jsonschema:"ids of the events that are no longer recalled"`
+}
+
+// Forget takes an item's text away for good: from the item, its history, its
+// evidence and the full-text rows. A tombstone keeps id and handle. The episodes
+// that it rests on are recalled no more. Forgetting twice changes nothing.
+func (s *Store) Forget(ctx context.Context, in ForgetRequest) (ForgetResult, error) {
+	var res ForgetResult
+	err := s.commit(ctx, func(ctx context.Context, p *plan) (*memory.Change, error) {
+		now, err := find(ctx, p.tx, in.Handle)
+		if err != nil {
+			return nil, err
+		}
+		res = ForgetResult{ID: now.ID, Handle: now.Handle, Status: memory.Forgotten, Suppressed: []string{}}
+		if now.Status == memory.Forgotten {
+			return nil, nil
+		}
+		for _, ev := range now.Evidence {
+			if !slices.Contains(res.Suppressed, ev.EventID) {
+				res.Suppressed = append(res.Suppressed, ev.EventID)
+			}
+		}
+		it, err := p.touch(ctx, now.ID)
+		if err != nil {
+			return nil, err
+		}
+		*it = memory.Item{ID: it.ID, Handle: it.Handle, Kind: memory.KindNote, Importance: 1, Status: memory.Forgotten, Trust: it.Trust,
+			CreatedAt: it.CreatedAt, UpdatedAt: p.at, Version: it.Version, Evidence: []memory.Evidence{}}
+		return &memory.Change{Action: "forget", By: string(memory.Actor(ctx)), Suppress: res.Suppressed}, nil
+	})
+	if err != nil {
+		return ForgetResult{}, fmt.Errorf("forget %s: %w", in.Handle, err)
+	}
+	// Old pages lie in the write-ahead log until it is folded into the file.
+	return res, s.noticed(s.db.Exec(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"))
+}
+
+// RevertRequest is the input of memory.revert.
+type RevertRequest struct {
+	Handle  string `json:"handle" cli:"arg" jsonschema:"handle of the item, such as MEM-12"`
+	Version int    `json:"version,omitempty" jsonschema:"version to go back to; the one before the last if absent"`
+	Why     string `json:"why,omitempty" jsonschema:"reason, kept in the history"`
+}
+
+// Revert makes an earlier version of an item its newest one: text, status,
+// evidence and all. The versions between stay in the history.
+func (s *Store) Revert(ctx context.Context, in RevertRequest) (Changed, error) {
+	return s.alter(ctx, in.Handle, "revert", in.Why, func(ctx context.Context, p *plan, now memory.Item) error {
+		if now.Status == memory.Forgotten {
+			return memory.Errorf(memory.ErrConflict, "%s is forgotten: its text is gone", now.Handle)
+		}
+		wanted := in.Version
+		if wanted == 0 {
+			wanted = now.Version - 1
+		}
+		number, err := numberOf(now.Handle)
+		if err != nil {
+			return err
+		}
+		versions, err := versionsOf(ctx, p.tx, number)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(versions, func(v Revision) bool { return v.Item.Version == wanted })
+		if at < 0 || wanted == now.Version {
+			return &memory.FieldError{Field: "version", Reason: "must be an earlier version of " + now.Handle + ", which is at " + strconv.Itoa(now.Version),
+				Hint: "openclawssy memory history " + now.Handle + " lists them"}
+		}
+		it, err := p.touch(ctx, now.ID)
+		if err != nil {
+			return err
+		}
+		version, updated := it.Version, it.UpdatedAt
+		*it = versions[at].Item
+		it.Version, it.UpdatedAt = version, updated
+		return nil
+	})
+}
+
+// ReviewRequest is the input of memory.approve and memory.reject.
+type ReviewRequest struct {
+	Handle string `json:"handle" cli:"arg" jsonschema:"handle of an item in quarantine, such as MEM-12"`
+	Why    string `json:"why,omitempty" jsonschema:"reason, kept in the history"`
+}
+
+// Approve takes an item out of quarantine: from now on it is recalled.
+func (s *Store) Approve(ctx context.Context, in ReviewRequest) (Changed, error) {
+	return s.review(ctx, in, "approve", memory.Active, "")
+}
+
+// Reject archives an item in quarantine. What says the same is not taken again.
+func (s *Store) Reject(ctx context.Context, in ReviewRequest) (Changed, error) {
+	return s.review(ctx, in, "reject", memory.Archived, rejected)
+}
+
+func (s *Store) review(ctx context.Context, in ReviewRequest, action string, to memory.Status, reason string) (Changed, error) {
+	return s.alter(ctx, in.Handle, action, in.Why, func(ctx context.Context, p *plan, now memory.Item) error {
+		if now.Status != memory.Quarantined {
+			return memory.WithHint(memory.Errorf(memory.ErrConflict, "%s is %s, not in quarantine", now.Handle, now.Status),
+				"openclawssy memory list --status quarantined shows what waits for review")
+		}
+		it, err := p.touch(ctx, now.ID)
+		if err != nil {
+			return err
+		}
+		it.Status, it.Reason = to, reason
+		return nil
+	})
+}
