@@ -1,0 +1,183 @@
+package archive
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"time"
+
+	"github.com/openclawssy/openclawssy/internal/memory/text"
+)
+
+// Flag is a property of a passage; the flags add up as bits.
+type Flag uint16
+
+// The flags.
+const (
+	HasNumber   Flag = 1 << iota // see text.Features
+	HasTimeCue                   // likewise
+	HasWhereCue                  // likewise
+	Asks                         // ends with a question mark
+	FirstPerson                  // I, me, my, we, us, our
+	Opens                        // is of the first turn of its session
+	Aside                        // a tool's call or result, or an error: no neighbour of anything
+	Untrusted                    // came from a tool or the web
+	Suppressed                   // must not be recalled
+)
+
+// Passage is what a ranker knows of a passage besides its words.
+type Passage struct {
+	Session uint32    // index in Hits.Sessions
+	Before  uint32    // n of the passage before it in the conversation; 0 for none
+	Day     text.Date // of its turn, in the zone the turn was given in
+	Speaker uint16    // index in Hits.Speakers
+	Words   uint16    // words that are no stopwords
+	Flags   Flag
+	Said    [2]text.Date // the first dates that it names; Day 0, Month 0 and Year 0 for none
+}
+
+// Is reports whether p has all of the flags.
+func (p Passage) Is(f Flag) bool { return p.Flags&f == f }
+
+// packed is a Passage as it is kept in memory and on disk.
+type packed struct {
+	session, before uint32
+	day             uint32
+	said            [2]uint32
+	speaker         uint16
+	words           uint16
+	flags           Flag
+}
+
+const (
+	packedSize = 26
+	blockSize  = 512 // records of one row of features
+)
+
+func pack(p Passage) packed {
+	return packed{session: p.Session, before: p.Before, day: packDate(p.Day), said: [2]uint32{packDate(p.Said[0]), packDate(p.Said[1])},
+		speaker: p.Speaker, words: p.Words, flags: p.Flags}
+}
+
+func (r packed) passage() Passage {
+	return Passage{Session: r.session, Before: r.before, Day: unpackDate(r.day), Said: [2]text.Date{unpackDate(r.said[0]), unpackDate(r.said[1])},
+		Speaker: r.speaker, Words: r.words, Flags: r.flags}
+}
+
+// packDate keeps years 0 to 8,000,000.
+func packDate(d text.Date) uint32 {
+	return uint32(max(d.Year, 0))<<9 | uint32(d.Month)<<5 | uint32(d.Day)
+}
+
+func unpackDate(v uint32) text.Date {
+	return text.Date{Year: int(v >> 9), Month: time.Month(v >> 5 & 15), Day: int(v & 31)}
+}
+
+func (r packed) appendTo(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, r.session)
+	b = binary.LittleEndian.AppendUint32(b, r.before)
+	b = binary.LittleEndian.AppendUint32(b, r.day)
+	b = binary.LittleEndian.AppendUint32(b, r.said[0])
+	b = binary.LittleEndian.AppendUint32(b, r.said[1])
+	b = binary.LittleEndian.AppendUint16(b, r.speaker)
+	b = binary.LittleEndian.AppendUint16(b, r.words)
+	return binary.LittleEndian.AppendUint16(b, uint16(r.flags))
+}
+
+func readPacked(b []byte) packed {
+	u32, u16 := binary.LittleEndian.Uint32, binary.LittleEndian.Uint16
+	return packed{session: u32(b), before: u32(b[4:]), day: u32(b[8:]), said: [2]uint32{u32(b[12:]), u32(b[16:])},
+		speaker: u16(b[20:]), words: u16(b[22:]), flags: Flag(u16(b[24:]))}
+}
+
+// snapshot is what is known of all passages at one state of the database. It is
+// never changed once published; later ones share its memory.
+type snapshot struct {
+	epoch    int64
+	records  []packed
+	sessions []string
+	speakers []string
+}
+
+// snapshotOf returns a snapshot that holds at least what tx sees, loading what is new.
+func (s *Store) snapshotOf(ctx context.Context, tx *sql.Tx) (*snapshot, error) {
+	st, err := readState(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	if now := s.seen.Load(); now.holds(st) {
+		return now, nil
+	}
+	s.load.Lock()
+	defer s.load.Unlock()
+	now := s.seen.Load()
+	if now.holds(st) {
+		return now, nil
+	}
+	next := &snapshot{epoch: st.epoch}
+	if now.epoch == st.epoch {
+		next.records, next.sessions, next.speakers = now.records, now.sessions, now.speakers
+	}
+	if next.records, err = loadRecords(ctx, tx, next.records, st.passages); err != nil {
+		return nil, err
+	}
+	if next.sessions, err = loadNames(ctx, tx, "SELECT id FROM sessions WHERE n > ? ORDER BY n", next.sessions); err != nil {
+		return nil, err
+	}
+	if next.speakers, err = loadNames(ctx, tx, "SELECT name FROM speakers WHERE n > ? ORDER BY n", next.speakers); err != nil {
+		return nil, err
+	}
+	s.seen.Store(next)
+	return next, nil
+}
+
+// holds reports whether a reader at st finds all it needs.
+func (n *snapshot) holds(st state) bool {
+	return n.epoch == st.epoch && int64(len(n.records)) >= st.passages
+}
+
+// loadRecords returns records grown to passages entries.
+func loadRecords(ctx context.Context, tx *sql.Tx, records []packed, passages int64) ([]packed, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT block, records FROM features WHERE block >= ? ORDER BY block", len(records)/blockSize)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var block int
+		var raw sql.RawBytes
+		if err := rows.Scan(&block, &raw); err != nil {
+			return nil, err
+		}
+		if block != len(records)/blockSize {
+			return nil, damaged("features miss block %d", len(records)/blockSize)
+		}
+		for at := len(records) % blockSize * packedSize; at+packedSize <= len(raw); at += packedSize {
+			records = append(records, readPacked(raw[at:]))
+		}
+	}
+	if int64(len(records)) < passages {
+		return nil, damaged("features of %d passages, want %d", len(records), passages)
+	}
+	return records, rows.Err()
+}
+
+// loadNames appends the names that are new. Rows are numbered from 1 without a gap.
+func loadNames(ctx context.Context, tx *sql.Tx, query string, names []string) ([]string, error) {
+	rows, err := tx.QueryContext(ctx, query, len(names))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
+}
+
+// clamp16 returns n, or the highest value that a record holds.
+func clamp16(n int) uint16 { return uint16(min(n, 1<<16-1)) }
