@@ -244,7 +244,7 @@ var technical = setOf(`
 	argon2 argon2i argon2id web3 b64 oauth2.0 tls1.2 tls1.3 tls1 v1 v2 v3 v4 saml2 1password one-time auth0 m2m b2b b2c p2p sso2 f2a
 	python3 es6 es2015 c++ c# f# gpt-4 gpt4 gpt-4o gpt4o claude-3 llama3 cl100k_base o200k_base h2 q1 q2 q3 q4 covid-19 5g 4g 3d wpa2 wpa3 wpa2-psk
 	id3 crc32 crc32c murmur3 blake2 blake2b blake3 sha3 sha3-256 ripemd160 secp256k1 p256 p-256 p384 curve25519 bip39 bip32 bip44 rfc6238 rfc7519
-	totp6 hotp oauth2-proxy 12-factor 24/7 win10 win11 office365 m365 o365`)
+	totp6 hotp postgresql dynamodb libressl cockroachdb influxdb timescaledb rocksdb leveldb javascript typescript wordpress keepassxc oauth2-proxy 12-factor 24/7 win10 win11 office365 m365 o365`)
 
 // isOrdinary tells whether a word with digits or symbols is part of ordinary prose: a measure, a date, a version,
 // a path, an address, a technical term.

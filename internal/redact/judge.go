@@ -99,7 +99,7 @@ func stands(v string, sh shape) bool {
 	if v[len(v)-1] == '!' && sh.humps > 0 {
 		return true
 	}
-	return sh.humps >= 2 && sh.joiners == 0 || strings.Count(v, "-") >= 3 && isWords(v, "")
+	return sh.joiners == 0 && (sh.humps >= 2 || sh.uppers >= 3 && sh.lowers >= 2 && len(v) >= 8) || strings.Count(v, "-") >= 3 && isWords(v, "")
 }
 
 // isResourceName recognises the names that clusters and clouds give: small letters and digits in pieces, db-creds-01.

@@ -86,6 +86,11 @@ func (sc *scanner) valueOf(c class, from, to int, isFlag bool) int {
 			return end
 		}
 	}
+	if x <= cell {
+		if end := sc.column(c, from, to); end > 0 {
+			return 0
+		}
+	}
 	if x == noSyntax {
 		return 0
 	}
@@ -245,7 +250,7 @@ func (sc *scanner) specialValue(c class, p int, x syntax) int {
 		if !startsString(s, q) {
 			return 0
 		}
-		if at, inner := sc.pairedValue(q, p); inner != noSyntax {
+		if at, inner := sc.pairedValue(q, p+1); inner != noSyntax {
 			if end := sc.take(c, at, inner); end > 0 {
 				return end
 			}

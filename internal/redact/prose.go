@@ -74,6 +74,10 @@ func (sc *scanner) speech(c class, p int) int {
 			return 0
 		}
 		word := strings.TrimRight(s[p:end], ",")
+		if word == "" {
+			p = end
+			continue
+		}
 		isConnector := isOneOf(connectors, strings.TrimRight(word, ":"))
 		if words == 0 && !isConnector && !isOneOf(links, word) && word[0] != '(' {
 			return 0
@@ -187,8 +191,13 @@ func endsPhrase(s string, p int) bool {
 	if q >= len(s) || !isLetter(s[q]) {
 		return true
 	}
-	return q > p && isOneOf(links, s[q:wordEnd(s, q)])
+	next := strings.TrimRight(s[q:wordEnd(s, q)], ".,!?;:")
+	return q > p && (isOneOf(links, next) || isOneOf(asides, next))
 }
+
+// asides may follow a name that ends its clause.
+var asides = setOf(`btw fyi now please ok okay and but so too again thanks thx anyway right today then until till unless if since as everywhere there
+	und aber jetzt bitte y ahora et mais e agora en nu i a`)
 
 // takeBefore notes the word that ends before p if it is a secret.
 func (sc *scanner) takeBefore(c class, p int) bool {

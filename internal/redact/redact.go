@@ -160,7 +160,7 @@ func isTag(v string) bool {
 	return seen
 }
 
-// merge sorts findings, joins those that overlap, and leaves out what lies in a tag. The widest gives its kind.
+// merge sorts findings, joins those that overlap, and keeps them off the tags that stand in s. The widest gives its kind.
 func merge(s string, found []Finding) []Finding {
 	slices.SortFunc(found, func(a, b Finding) int {
 		if a.Start != b.Start {
@@ -180,5 +180,40 @@ func merge(s string, found []Finding) []Finding {
 		}
 		last.End = max(last.End, f.End)
 	}
-	return slices.DeleteFunc(merged, func(f Finding) bool { return isTag(s[f.Start:f.End]) })
+	if !strings.Contains(s, tagOpen) {
+		return merged
+	}
+	for i := range merged {
+		merged[i] = offTags(s, merged[i])
+	}
+	return slices.DeleteFunc(merged, func(f Finding) bool { return f.Start >= f.End || isTag(s[f.Start:f.End]) })
+}
+
+const longestTag = 48
+
+// offTags moves the ends of a finding that lie inside a tag to the outside.
+func offTags(s string, f Finding) Finding {
+	if from, to := tagAround(s, f.Start); to > 0 && from < f.Start {
+		f.Start = to
+	}
+	if from, to := tagAround(s, f.End); to > f.End {
+		f.End = from
+	}
+	return f
+}
+
+// tagAround answers the bounds of the tag that begins before i and ends after it, or zeros.
+func tagAround(s string, i int) (int, int) {
+	from := max(0, i-longestTag)
+	if at := strings.LastIndex(s[from:i], tagOpen); at >= 0 {
+		if end := tagEnd(s, from+at); end > i {
+			return from + at, end
+		}
+	}
+	for start := max(0, i-len(tagOpen)); start < i; start++ { // i lies in the opening itself
+		if end := tagEnd(s, start); end > i {
+			return start, end
+		}
+	}
+	return 0, 0
 }

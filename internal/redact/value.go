@@ -47,6 +47,11 @@ func (sc *scanner) separator(start, end int, isFlag bool) (int, syntax) {
 			return p, cell
 		}
 	}
+	if quoted || p < len(s) && (s[p] == '\n' || s[p] == '\r') {
+		if at, x := sc.pairedValue(p, start); x != noSyntax {
+			return at, x
+		}
+	}
 	if at, x := operator(s, p, quoted); x != noSyntax {
 		if x == assign && start > 0 && (s[start-1] == '?' || s[start-1] == '&') {
 			x = query
@@ -57,9 +62,7 @@ func (sc *scanner) separator(start, end int, isFlag bool) (int, syntax) {
 		return sc.valueStart(at, x), x
 	}
 	switch {
-	case quoted || p < len(s) && p > end && s[p] == '|':
-		return sc.pairedValue(p, start)
-	case p == end || p >= len(s):
+	case quoted || p == end || p >= len(s) || isSpace(s[p]):
 		return 0, noSyntax
 	case isFlag:
 		return p, flag
@@ -195,9 +198,12 @@ func (sc *scanner) elementValue(end int) (int, syntax) {
 // valueNames are what the value of a pair is called: {"name": "DB_PASSWORD", "value": "x"}.
 var valueNames = []string{"value", "val", "content", "plaintext", "defaultvalue", "string"}
 
-// pairedValue finds the value of a pair whose name is the quoted or line-ending text before p.
+// pairedValue finds the value of a pair whose name, which begins at start, is the quoted or line-ending text before p.
 func (sc *scanner) pairedValue(p, start int) (int, syntax) {
 	s := sc.s
+	if begin := skipBack(s, start); begin == 0 || strings.IndexByte(":={[,", s[begin-1]) < 0 {
+		return 0, noSyntax
+	}
 	for limit := p + 64; p < len(s) && p < limit && (isSpace(s[p]) || strings.IndexByte(",\\\"'<", s[p]) >= 0); {
 		p++
 	}
@@ -212,6 +218,14 @@ func (sc *scanner) pairedValue(p, start int) (int, syntax) {
 		}
 	}
 	return 0, noSyntax
+}
+
+// skipBack answers the position after the last byte before i that is no blank, quote or backslash.
+func skipBack(s string, i int) int {
+	for limit := i - 16; i > 0 && i > limit && (isBlank(s[i-1]) || strings.IndexByte("\"'`\\", s[i-1]) >= 0); {
+		i--
+	}
+	return i
 }
 
 // maxQuoted bounds how far a closing quote is looked for.
