@@ -1,0 +1,56 @@
+package scheduler
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+)
+
+// defaultJob is a job that every agent has if its configuration says so.
+type defaultJob struct {
+	op, schedule string
+	wanted       func(Auto) bool
+}
+
+// defaultJobs lists them; a job has the name of its operation.
+var defaultJobs = []defaultJob{
+	{"memory.checkpoint", "@every 6h", func(a Auto) bool { return a.Checkpoint }},
+	{"memory.maintenance", "30 2 * * 0", func(a Auto) bool { return a.Maintenance }},
+}
+
+// adjust adds the default jobs that are missing and takes out those that are no
+// longer wanted, unless they run. A job of that name that somebody added stands.
+// It reports whether it changed anything.
+func (s *Scheduler) adjust(jobs *[]Job) (bool, error) {
+	agents, err := s.Agents()
+	if err != nil {
+		return false, fmt.Errorf("default jobs: %w", err)
+	}
+	wanted := map[string]Job{}
+	for _, agent := range agents {
+		auto, err := s.Auto(agent)
+		if err != nil {
+			return false, fmt.Errorf("default jobs of %s: %w", agent, err)
+		}
+		for _, d := range defaultJobs {
+			if _, err := s.Catalog.Get(d.op); err != nil || !d.wanted(auto) {
+				continue
+			}
+			j := Job{Agent: agent, Name: d.op, Op: d.op, Schedule: d.schedule, Deadline: s.Deadline.String(), By: memory.OriginSystem,
+				Default: true, Since: s.wall()}
+			wanted[j.key()] = j
+		}
+	}
+	before := len(*jobs)
+	*jobs = slices.DeleteFunc(*jobs, func(j Job) bool {
+		_, stays := wanted[j.key()]
+		delete(wanted, j.key())
+		return j.Default && !stays && j.Running == nil
+	})
+	changed := len(*jobs) != before || len(wanted) > 0
+	for _, j := range wanted {
+		*jobs = append(*jobs, j)
+	}
+	return changed, nil
+}
