@@ -1,0 +1,272 @@
+package distill
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/text"
+)
+
+// known is an item that a new one may repeat or replace: one offered, or an
+// earlier entry of the same reply.
+type known struct {
+	ref     string // id, or new:n
+	title   string
+	content string
+	kind    string
+	session string
+	stems   map[string]bool
+	slots   map[string]bool
+	hasDay  bool
+	numbers map[string]bool
+	turn    int // position of its turn; -1 for an offered one
+}
+
+// notebook is what is known while a batch is read.
+type notebook struct {
+	items []*known
+	count map[string]int // known items that hold a stem
+}
+
+func newNotebook(related []memory.Item) *notebook {
+	n := &notebook{count: map[string]int{}}
+	for _, it := range related {
+		n.add(newKnown(it.ID, it.Title, it.Content, it.Kind, it.CreatedAt, -1))
+	}
+	return n
+}
+
+func newKnown(ref, title, content, kind string, at time.Time, turn int) *known {
+	body, _, _ := strings.Cut(content, previously)
+	k := &known{ref: ref, title: title, content: content, kind: kind, turn: turn, stems: stemsOf(body), slots: slotsOf(body), numbers: map[string]bool{}}
+	k.hasDay = len(daysOf(body, at)) > 0
+	for _, w := range text.Words(body) {
+		if w[0] >= '0' && w[0] <= '9' {
+			k.numbers[w] = true
+		}
+	}
+	return k
+}
+
+const previously = " (previously: "
+
+func (n *notebook) add(k *known) {
+	n.items = append(n.items, k)
+	for s := range k.stems {
+		n.count[s]++
+	}
+}
+
+func (n *notebook) remove(k *known) {
+	for i, other := range n.items {
+		if other == k {
+			n.items = append(n.items[:i], n.items[i+1:]...)
+			break
+		}
+	}
+	for s := range k.stems {
+		n.count[s]--
+	}
+}
+
+// stemsOf returns the stems of the words that carry a topic.
+func stemsOf(s string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range text.Words(s) {
+		if len(w) < 2 && w[0] < '0' || text.IsStopword(w) || functionWords[w] || w == "user" || commonTopics[w] {
+			continue
+		}
+		set[text.Stem(w)] = true
+	}
+	return set
+}
+
+// commonTopics are words of statements of all kinds, which show no kinship.
+var commonTopics = wordSet(`new old now day days week weeks month months year years time today tomorrow yesterday monday tuesday wednesday thursday friday saturday sunday
+	january february march april may june july august september october november december morning evening afternoon night first second last next one two three
+	four five six people good big small long short standing instruction asked reminder really use used using run runs start starts started back place
+	work works working actually anyway euro hours minutes number full whole every since until around little set`)
+
+// slotsOf names the attributes that a text gives a value for, by the nouns and
+// brands of everyday things of which a person has one at a time.
+func slotsOf(s string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range text.Words(s) {
+		if slot, found := slotOf[w]; found {
+			set[slot] = true
+		}
+	}
+	return set
+}
+
+var slotOf = slotTable(map[string]string{
+	"home":  "flat apartment house home live lives living moved rent salon landlord tenant wohnung vivo",
+	"phone": "phone mobile iphone pixel galaxy smartphone handset android fairphone oneplus xiaomi nokia",
+	"car": "car van skoda vw volkswagen golf toyota volvo audi bmw ford fiat renault peugeot citroen opel seat kia hyundai honda mazda nissan tesla dacia polo corolla " +
+		"yaris fiesta focus clio fabia octavia subaru suzuki jeep mini bike ebike",
+	"laptop":   "laptop macbook thinkpad computer notebook pc desktop",
+	"job":      "job employer company hired teach teaching position",
+	"school":   "school kindergarten nursery creche",
+	"doctor":   "dentist doctor gp physio vet appointment surgeon surgery operation",
+	"race":     "marathon half 10k 5k race run",
+	"ci":       "ci pipeline jenkins gitlab github actions circleci buildkite travis drone teamcity runner runners",
+	"broker":   "broker rabbitmq rabbit kafka nats jetstream redis pulsar mqtt sqs queue",
+	"database": "database db postgres postgresql mysql sqlite mongodb mariadb clickhouse duckdb cassandra dynamodb",
+	"launch":   "launch release live deadline golive rollout ship submission due cutover",
+	"cloud":    "hosting host hosted server aws azure gcp hetzner heroku netlify vercel digitalocean ovh",
+	"keep":     "retention retain keep behalten speichern kept stored",
+	"frontend": "frontend svelte sveltekit react vue angular htmx",
+	"engine":   "engine unity godot unreal bevy",
+	"flight":   "flight fly flying train ferry",
+	"hotel":    "hotel hostel airbnb apartment guesthouse staying",
+	"course":   "class course lesson lessons",
+})
+
+func slotTable(list map[string]string) map[string]string {
+	table := map[string]string{}
+	for slot, words := range list {
+		for _, w := range strings.Fields(words) {
+			table[w] = slot
+		}
+	}
+	return table
+}
+
+// oldValue are the shapes in which a sentence names what no longer holds.
+var oldValue = []*regexp.Regexp{
+	regexp.MustCompile(`\bnot (?:the |a |an |on |in |at |to |with |just |for )*([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,2})`),
+	regexp.MustCompile(`\b(?:no longer|instead of|rather than|forget|drop(?:ped|ping|s)?|scrap(?:ped|ping)?|ditch(?:ed|ing)?|dump(?:ed|ing)?|sold|cancel(?:led|ed)?|replac(?:ed|ing|es)|away from|off|from|out of|quit|left|stopp(?:ed|ing)|used to|goodbye to|swap(?:ped|ping)?|bye to) (?:the |our |my |a |an |using |known |at |in )*([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,2})`),
+	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) (?:is|are|was|were|'s|has|have|got|can|isn't|aren't|goes|went)(?: been)? (?:now )?(?:off|gone|out|dead|history|cancell?ed|over|pushed|moved|postponed|rescheduled|delayed|changed|fixed|resolved|solved|closed|done|sold|go\b|to recycling|not)`),
+	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) (?:goes|moved|moves|changed|changes|pulled out|fell through|shifts|shifted|drowned|died|broke|has to move)\b`),
+}
+
+const (
+	replaceFrom = 3.0 // kinship from which a change replaces an item
+	sameFrom    = .72 // share of a statement's stems that a known item must hold for it to be a repetition
+)
+
+// replaced returns the item that a draft makes obsolete, or nil. A sign of change
+// is needed, and kinship: the old value named, or the same attribute.
+func (n *notebook) replaced(d *draft, content string, turn int) *known {
+	lower := d.lower()
+	if d.mood == reminding && !strings.Contains(lower, "instead") {
+		return nil
+	}
+	if !changeCue.MatchString(lower) && !d.any(func(v *view) bool { return has(v.core, changes) && decision.MatchString(v.lower) }) {
+		return nil
+	}
+	fresh := newKnown("", "", content, d.kind, d.turn.at, turn)
+	old := map[string]bool{}
+	for _, shape := range oldValue {
+		for _, m := range shape.FindAllStringSubmatch(lower, -1) {
+			for s := range stemsOf(m[1]) {
+				old[s] = true
+			}
+		}
+	}
+	var best *known
+	most := 0.0
+	for _, k := range n.items {
+		if kin := n.kinship(k, fresh, old, lower, d, turn); kin >= replaceFrom && kin >= most {
+			best, most = k, kin
+		}
+	}
+	return best
+}
+
+// kinship says how likely fresh gives a new value for what k says.
+func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d *draft, turn int) float64 {
+	shared := 0.0
+	for s := range fresh.stems {
+		if k.stems[s] {
+			shared += n.rarity(s)
+		}
+	}
+	named := 0.0
+	for s := range old {
+		if k.stems[s] || len(s) >= 5 && hasPrefix(k.stems, s) {
+			named += n.rarity(s)
+		}
+	}
+	slots := 0
+	for s := range fresh.slots {
+		if k.slots[s] {
+			slots++
+		}
+	}
+	sum := min(shared, 3) + 1.5*min(named, 2)
+	if slots > 0 {
+		sum += 1.5
+	}
+	if fresh.hasDay && k.hasDay && (slots > 0 || shared > 0) {
+		sum++
+	}
+	if turn >= 0 && k.turn >= 0 && turn-k.turn <= 2 && turn != k.turn && correctsLast.MatchString(lower) && fresh.hasDay == k.hasDay {
+		sum += 2.5
+	}
+	if shared == 0 && named == 0 && slots == 0 && sum < 2.5 {
+		return 0
+	}
+	if k.kind == memory.KindPerson && named < 1 || k.kind == memory.KindPreference && named < 1 && d.mood != ruling {
+		sum -= 1.5
+	}
+	if k.turn == turn {
+		sum -= 1.5 // two statements of one breath seldom contradict
+	}
+	return sum
+}
+
+// correctsLast opens a correction of what was said just before.
+var correctsLast = regexp.MustCompile(`\b(?:actually|correction|scratch that|wait|wait no|no wait|hmm,? no|sorry,? (?:it's|i mean)|i mean|make (?:it|that)|rather|i was wrong|my mistake)\b|\b(?:it's|it is) .{1,30} now\b`)
+
+// rarity weighs a stem by how few of the known items hold it.
+func (n *notebook) rarity(stem string) float64 {
+	switch c := n.count[stem]; {
+	case c <= 2:
+		return 1
+	case c <= 4:
+		return .7
+	}
+	return .4
+}
+
+func hasPrefix(stems map[string]bool, prefix string) bool {
+	for s := range stems {
+		if strings.HasPrefix(s, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// repeated returns the item that says already what content says, or nil: nearly
+// all its stems are there, and it brings no new number.
+func (n *notebook) repeated(content string, kind string, at time.Time) *known {
+	fresh := newKnown("", "", content, kind, at, 0)
+	if len(fresh.stems) < 2 {
+		return nil
+	}
+	var best *known
+	most := sameFrom
+	for _, k := range n.items {
+		shared := 0
+		for s := range fresh.stems {
+			if k.stems[s] {
+				shared++
+			}
+		}
+		news := false
+		for num := range fresh.numbers {
+			news = news || !k.numbers[num]
+		}
+		if share := float64(shared) / float64(len(fresh.stems)); !news && share >= most {
+			best, most = k, share
+		}
+	}
+	return best
+}
+
+func newRef(i int) string { return "new:" + strconv.Itoa(i) }

@@ -1,0 +1,205 @@
+package distill
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+)
+
+// draft is an item in the making: the sentences of one turn that tell one fact.
+type draft struct {
+	turn       *turn
+	mood       mood
+	parts      []*view
+	question   string // of the assistant, where the sentences only answer it
+	kind       string
+	importance int
+	confidence float64
+}
+
+const (
+	maxDraft   = 420 // bytes of the sentences of one draft
+	attachFrom = .5  // weight from which a sentence may complete a kept one
+)
+
+// drafts picks what is worth keeping from one turn.
+func drafts(t *turn) []*draft {
+	var out []*draft
+	var open *draft // the draft that the next sentence may complete
+	var loose *view // a sentence before, too light to stand alone
+	for i := range t.sentences {
+		s := &t.sentences[i]
+		v := viewOf(s, t)
+		m := classify(s, t)
+		weight := 0.0
+		switch m {
+		case telling:
+			weight = weigh(v)
+		case ruling, reminding:
+			weight = keepFrom
+		default:
+			if m == joking && takesBack.MatchString(v.lower) && open != nil { // "Kidding." denies what went before
+				out = out[:len(out)-1]
+			}
+			open, loose = nil, nil
+			continue
+		}
+		switch {
+		case open != nil && m == open.mood && weight >= attachFrom && open.completes(v, weight):
+			open.parts = append(open.parts, v)
+		case weight >= keepFrom:
+			open = &draft{turn: t, mood: m, parts: []*view{v}}
+			if loose != nil && m == telling && (isShort(loose) || anaphors[v.core[0].lower]) {
+				open.parts = []*view{loose, v}
+			}
+			out = append(out, open)
+		case m == telling && weight >= 1:
+			loose = v
+			open = nil
+			continue
+		default:
+			open = nil
+		}
+		loose = nil
+	}
+	for _, d := range out {
+		d.finish()
+	}
+	return out
+}
+
+var takesBack = regexp.MustCompile(`^(?:\w+ )?(?:just |only |i'm |totally )?(?:kidding|joking|jk)\b`)
+
+// completes reports whether v belongs to the fact that d tells: it starts with a
+// pronoun, has no verb of its own, or one of the two is very short.
+func (d *draft) completes(v *view, weight float64) bool {
+	last := d.parts[len(d.parts)-1]
+	if v.end-d.parts[0].start > maxDraft || foreign(v) != foreign(last) || len(last.quotes) > 0 && weight >= keepFrom {
+		return false
+	}
+	switch {
+	case d.mood != telling:
+		return isShort(v) || !hasVerb(v.core) && len(v.topics) < 5
+	case len(v.core) > 0 && anaphors[v.core[0].lower]:
+		return true
+	case !hasVerb(v.core):
+		return weight < keepFrom || !hasNumber(v.words)
+	}
+	return isShort(v) || isShort(last)
+}
+
+func isShort(v *view) bool { return len(v.words) <= 5 }
+
+// finish sets kind, importance and confidence, and takes the question in where
+// the answer says little without it.
+func (d *draft) finish() {
+	first := d.parts[0]
+	if first.answer && !offers.MatchString(d.turn.asked) && d.mood == telling && (len(first.topics) < 5 || !hasVerb(first.core) || yesNo.MatchString(first.lower)) {
+		d.question = d.turn.asked
+	}
+	d.kind = d.chooseKind()
+	d.importance, d.confidence = d.chooseWeight()
+}
+
+// offers are questions of an assistant about its own next step.
+var offers = regexp.MustCompile(`(?i)\b(?:should i|shall i|do you want|want me|would you like|can i|may i|could i|need me|anything else|what can i|how can i|what about|ready)\b`)
+
+var yesNo = regexp.MustCompile(`^(?:yes|no|yeah|yep|nope|it is|it does|they are|they do|correct|exactly|right|neither|both)\b`)
+
+// text returns the user's words of the draft.
+func (d *draft) text() string {
+	var b strings.Builder
+	for i, p := range d.parts {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(p.text)
+	}
+	return b.String()
+}
+
+func (d *draft) lower() string { return strings.ToLower(strings.ReplaceAll(d.text(), "’", "'")) }
+
+func (d *draft) any(holds func(v *view) bool) bool {
+	for _, p := range d.parts {
+		if holds(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// evidence returns the exact spans that the draft rests on; sentences that follow
+// each other make one.
+func (d *draft) evidence() []Quote {
+	var out []Quote
+	start, end := d.parts[0].start, d.parts[0].end
+	flush := func() {
+		out = append(out, Quote{EventID: d.turn.event.ID, Quote: d.turn.event.Text[start:end]})
+	}
+	for _, p := range d.parts[1:] {
+		if strings.TrimSpace(d.turn.event.Text[end:p.start]) != "" {
+			flush()
+			start = p.start
+		}
+		end = p.end
+	}
+	flush()
+	return out
+}
+
+var (
+	futureEvent = regexp.MustCompile(`\b(?:appointment|dentist|doctor|viewing|interview|exam|launch|release|deadline|flight|fly|flying|trip|wedding|race|marathon|concert|party|meeting|surgery|operation|delivery|go-live|cutover|live|visit|course|starts?|due|booked|signed up|moves? in|comes?|arrives?|release|demo|talk|defen[cs]e|submission|hand in)\b`)
+	issueShape  = regexp.MustCompile(`\b(?:bug|broken|fails?|failing|crash\w*|error|leak\w*|flaky|corrupt\w*|deadlock|outage|regression|fell over|doesn't work|does not work|not working|died|dies|hangs|wraps|was slow|is slow|stutters?|fixed|resolved)\b`)
+	projectName = regexp.MustCompile(`\b(?:repo|repository|project|codebase|service|app|game|thesis|shop|studio|business|company)\b.{0,40}\b(?:called|named|is|for you|it's)\b|\bnew repo\b`)
+)
+
+// chooseKind names the kind by the strongest sign.
+func (d *draft) chooseKind() string {
+	lower := d.lower()
+	dayAhead := d.any(func(v *view) bool { return len(daysOf(v.text, d.turn.at)) > 0 })
+	switch {
+	case d.mood == reminding:
+		return memory.KindReminder
+	case d.mood == ruling, d.any(prefers) && !health[strings.TrimSuffix(lower, ".")]:
+		return memory.KindPreference
+	case d.any(func(v *view) bool { return decision.MatchString(v.lower) }):
+		return memory.KindDecision
+	case issueShape.MatchString(lower):
+		return memory.KindIssue
+	case dayAhead && futureEvent.MatchString(lower):
+		return memory.KindCommitment
+	case d.any(func(v *view) bool {
+		return len(v.names) > 0 && (hasBase(v.words, kin) || hasBase(v.words, roles)) && definition.MatchString(v.lower)
+	}):
+		return memory.KindPerson
+	case projectName.MatchString(lower):
+		return memory.KindProject
+	case dayAhead && saysPast.MatchString(lower):
+		return memory.KindEvent
+	}
+	return memory.KindFact
+}
+
+// chooseWeight returns importance and confidence.
+func (d *draft) chooseWeight() (int, float64) {
+	danger := d.any(func(v *view) bool { return hasBase(v.words, health) && firstOrKin(v) })
+	switch {
+	case danger && dangerous.MatchString(d.lower()):
+		return 5, .9
+	case danger, d.kind == memory.KindReminder, d.mood == ruling:
+		return 4, .9
+	case d.kind == memory.KindDecision, d.kind == memory.KindCommitment, d.kind == memory.KindPerson, d.kind == memory.KindProject:
+		return 4, .85
+	case d.kind == memory.KindPreference:
+		return 4, .8
+	}
+	return 3, .75
+}
+
+var dangerous = regexp.MustCompile(`allerg|epipen|diabet|coeliac|celiac|epilep|insulin|penicillin|anaphyla|过敏|pacemaker|pregnan`)
+
+func firstOrKin(v *view) bool {
+	return has(v.words, firstPerson) || hasBase(v.words, kin) || len(v.names) > 0
+}

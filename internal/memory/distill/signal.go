@@ -1,0 +1,257 @@
+package distill
+
+import (
+	"regexp"
+	"strings"
+)
+
+// view is a sentence prepared for weighing.
+type view struct {
+	*sentence
+	turn   *turn
+	lower  string   // the plain words, joined by spaces
+	core   []word   // after discourse markers
+	names  []string // proper names
+	topics []string // content words
+	answer bool     // opens the reply to a question
+}
+
+func viewOf(s *sentence, t *turn) *view {
+	v := &view{sentence: s, turn: t, lower: joinWords(s.words), core: afterLead(s.words), names: names(s), topics: contentWords(s.words)}
+	v.answer = t.asked != "" && s == &t.sentences[0]
+	return v
+}
+
+// signal is one reason to take a statement for a lasting fact, or against it.
+type signal struct {
+	name   string
+	weight float64
+	holds  func(v *view) bool
+}
+
+// A statement is kept from this sum of weights on. It takes two reasons and none
+// against: "my sister" and a name, a change and a date.
+const keepFrom = 2.5
+
+// weigh sums the signals of a statement.
+func weigh(v *view) float64 {
+	sum := 0.0
+	for _, s := range signals {
+		if s.holds(v) {
+			sum += s.weight
+		}
+	}
+	return sum
+}
+
+// signals are properties of the language of facts. Weights are small and few, so
+// that no single property decides.
+var signals = []signal{
+	// What it speaks of.
+	{"about the speaker", 1, func(v *view) bool { return has(v.words, firstPerson) }},
+	{"names somebody or something", 1, func(v *view) bool { return len(v.names) > 0 }},
+	{"names two", .5, func(v *view) bool { return len(v.names) > 1 }},
+	{"has a number", 1, func(v *view) bool { return hasNumber(v.words) }},
+	{"has a measure or a time", .5, func(v *view) bool { return hasMeasure(v.words) }},
+	{"has a calendar word", .5, func(v *view) bool { return has(v.words, calendarWords) }},
+	{"has a day", .5, func(v *view) bool { return len(daysOf(v.text, v.turn.at)) > 0 }},
+	{"has an identifier", 1, func(v *view) bool { return hasCode(v.words) }},
+	{"has a term in capitals", .5, func(v *view) bool { return hasAcronym(v.words) }},
+	{"names kin or a role", 1, func(v *view) bool { return hasBase(v.words, kin) || hasBase(v.words, roles) || hasBase(v.words, pets) }},
+	{"speaks of health", 1.5, func(v *view) bool { return hasBase(v.words, health) }},
+
+	// What it says of it.
+	{"says what something is", 1, func(v *view) bool { return definition.MatchString(v.lower) }},
+	{"tells a state", 1, func(v *view) bool { return has(v.core, statives) }},
+	{"tells a change", 1, func(v *view) bool { return has(v.core, changes) }},
+	{"corrects or ends something", 1, func(v *view) bool { return changeCue.MatchString(v.lower) }},
+	{"tells a habit", 1, func(v *view) bool { return has(v.words, habitual) || recurring.MatchString(v.lower) }},
+	{"sets a rule or a bound", 1, func(v *view) bool { return has(v.words, bounds) || obliges.MatchString(v.lower) }},
+	{"decides", 2.5, func(v *view) bool { return decision.MatchString(v.lower) }},
+	{"prefers", 2, func(v *view) bool { return prefers(v) }},
+	{"plans for a day", 1, func(v *view) bool {
+		return futureForm.MatchString(v.lower) && (hasNumber(v.words) || has(v.words, calendarWords))
+	}},
+	{"tells of a fault or its end", 1, func(v *view) bool { return has(v.words, issueWords) || has(v.words, fixWords) }},
+	{"announces itself", 1, func(v *view) bool { return announces.MatchString(v.lower) }},
+	{"explains a foreign text", 2, func(v *view) bool { return adopts.MatchString(v.text) }},
+	{"is said in another language", 1, func(v *view) bool { return foreign(v) }},
+
+	// How the assistant takes it.
+	{"is noted by the assistant", 1, func(v *view) bool { return notes.MatchString(v.turn.reply) }},
+	{"is echoed by the assistant", .5, func(v *view) bool { return echoed(v) }},
+	{"answers a question", 1, func(v *view) bool { return v.answer && len(v.topics) > 0 }},
+
+	// What speaks against it.
+	{"tells the moment", -2, func(v *view) bool { return tellsMoment(v) }},
+	{"judges", -1.5, func(v *view) bool { return judges.MatchString(strings.Join(lowers(v.core), " ")) }},
+	{"speaks of the assistant", -2, func(v *view) bool { return aboutAssistant.MatchString(strings.Join(lowers(v.core), " ")) }},
+	{"thanks or greets", -2, func(v *view) bool { return courtesy.MatchString(v.lower) && len(v.topics) < 5 }},
+	{"hangs on what went before", -.5, func(v *view) bool { return len(v.core) > 0 && anaphors[v.core[0].lower] }},
+	{"says little", -1.5, func(v *view) bool { return len(v.topics) < 2 && !isUnspaced(v.text) }},
+	{"is a fragment", -.5, func(v *view) bool { return len(v.topics) < 4 && !hasVerb(v.core) }},
+	{"holds a secret", -2, func(v *view) bool { return strings.Contains(v.text, "[REDACTED:") }},
+	{"is figurative or vague", -1.5, func(v *view) bool { return vague.MatchString(v.lower) }},
+	{"tells what somebody does at the keyboard", -1.5, func(v *view) bool { return atHand.MatchString(v.lower) }},
+	{"is told for fun", -1, func(v *view) bool { return strings.Contains(v.lower, "like an ") && len(v.names) == 0 }},
+}
+
+var (
+	// definition is a copula that tells what, who or where the subject is.
+	definition = regexp.MustCompile(`\b(?:is|are|'s|was|'re|i'm|we're|\w+'s|ist|sind|es|son) (?:now |still |also |actually |only |just |called |named |eine? |the one |about |around |currently )*(?:a|an|the|my|our|his|her|their|in|on|at|from|by|with|under|behind|next|called|named|one|two|three|ein|eine|una?|\d\S*|[a-z]+ (?:in|at|from|of|for))\b|\b(?:called|named|born|located|based|written|built|stored|hosted) (?:in|at|on|with|by|\w+)\b`)
+	recurring  = regexp.MustCompile(`\b(?:on|every|each) (?:\w+ )?(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:once|twice|three times|\d+ times|\d+x) (?:a|per|each|every) \w+|\b(?:a|per) (?:day|week|month|year|night)\b|\bsince\b`)
+	obliges    = regexp.MustCompile(`\b(?:have to|has to|had to|need to|needs to|supposed to|not allowed|can't (?:have|eat|do|drink|take|use|work|be)|cannot|may not|must not|no more than|up to|at least|at most|wants? (?:it|us|the|every|all|a|\d+)|stick to|instead of|rather than|not in)\b`)
+	futureForm = regexp.MustCompile(`\b(?:will|i'll|we'll|she'll|he'll|they'll|going to|gonna|'m \w+ing|'re \w+ing|is \w+ing|are \w+ing|is on|are on|is at|starts?|begins?|due|booked|flying|leaving|planned|scheduled|appointment|launch|release|deadline|until|from|by|comes?|gets?|getting)\b`)
+	announces  = regexp.MustCompile(`\b(?:by the way|btw|for the record|fyi|something you should know|you should know|to know|heads up|news|update|decision|change of plan|note that|nota bene|keep in mind|remember that|remember:|important|house rules?|as of|from now on|übrigens|por cierto)\b`)
+	notes      = regexp.MustCompile(`(?i)\b(?:noted|got it|understood|congratulations|congrats|i'll (?:keep|remember|bear|stick|use|avoid|move|update|leave|plan|note)|it is[.,!]|stays?\b|important one|filed|on the list|notiert|verstanden|in the calendar|good to know|thanks for telling|sorry to hear|i'm sorry|happy belated)\b`)
+	// judges is a verdict without a fact: "that's lovely", "she's a star".
+	judges         = regexp.MustCompile(`^(?:(?:that|it|this|he|she|they|you|which)(?:'s|'re| is| was| are| were| sounds| looks| feels| would be)|looks|sounds|feels|what an?|how|so) (?:\w+ ){0,3}(?:good|great|nice|lovely|perfect|fine|cool|brilliant|awesome|amazing|wonderful|beautiful|gorgeous|terrible|awful|horrible|bad|sad|funny|hilarious|weird|strange|odd|creepy|mad|crazy|genius|adorable|cute|fair|true|right|wrong|easy|boring|excellent|handy|useful|class|star|legend|hero|angel|better|best|worse|worst|fun|rubbish|nonsense|shame|pity|joke|classic|crime|tempting|magic|day|week|relief|plan|idea|treat|mess|disaster|disgrace|it)$`)
+	aboutAssistant = regexp.MustCompile(`^(?:you|you're|you've|you'll|you'd|your|thank you|thanks|i (?:love|like) (?:you|it|that|this|when|how|a \w+ (?:who|that))|love (?:it|that|this)|i knew|told you|as i said|we talked|i (?:said|told|asked|know|see|mean|can read|knew|thought|hope|bet|promise|swear))\b`)
+	courtesy       = regexp.MustCompile(`\b(?:thanks|thank you|thx|cheers|sorry|hello|hi|bye|goodbye|good ?night|good morning|see you|talk (?:soon|later)|have a (?:good|nice)|you're a|well done|nice one|good (?:one|catch|work|job|point)|never ?mind|no worries|welcome)\b`)
+	vague          = regexp.MustCompile(`\b(?:you know what i mean|or whatever|or something|i mean|like a (?:stone|rock|baby|log|pro|king|queen)|says me|to be honest i|feels like|as if|basically|literally|in his hole|god help|for the love of|apparently|supposedly|allegedly|somehow)\b`)
+	atHand         = regexp.MustCompile(`\b(?:here's|here is|here are|let me|i'll (?:look|see|check|try|ask|send|paste|read|go|be back|have a look|do it|take a look|think|tell|walk|explain|show|wait|let)|look at|check this|see (?:below|above|attached)|attached|have a look|back in|be right|brb|hang on|hold on|one sec|wait|just (?:texted|called|told|died|typed|saw|read|realised|realized|noticed|found this)|i (?:ran|pasted|typed|clicked|pressed|copied)|in (?:ten|five|twenty|\d+) minutes?|before the (?:call|meeting))\b`)
+)
+
+// changeCue are the words of correction and of ending.
+var changeCue = regexp.MustCompile(`\b(?:actually|instead|no longer|not (?:\w+ ){0,3}any ?more|any ?more|anymore|used to|changed?|change of plan|moved|moving (?:to|off|from|away)|moves|pushed|postponed|rescheduled|shifted|shifts|delayed|brought forward|bumped|cancelled|canceled|called off|is off|are off|is out|is gone|are gone|gone|scratch that|take (?:it|that|the \w+ thing|the earlier thing) back|i was wrong|my mistake|correction|wait,? no|hmm,? no|switch(?:ed|ing)|swap(?:ped|ping)?|replac(?:ed|ing|es)|dropp?(?:ed|ing)|ditched|sold|quit|gave up|stopped|fixed|resolved|solved|no more|new|now|these days|from now|turns out|upgraded|downgraded|raised|lowered|pulled out|takes? over|took over|can go|not the|forget the|goes? to|went (?:to|from)|back to|nicht mehr|jetzt|stattdessen|doch|ya no|ahora|en vez de|finally|found out|bought|got a new|over to)\b`)
+
+// decision are the words that settle something.
+var decision = regexp.MustCompile(`\b(?:(?:i|we|i've|we've|they) (?:\w+ ){0,2}(?:decided|agreed|settled|chose|picked|opted)|decision|decided|settled|let's (?:go with|stick (?:with|to)|call it|use|take|settle on|do it on|keep|make it|switch to|move to|stay with|aim for|say)|(?:going|go|went|we go|goes) (?:with|for)|it is(?: then)?$|it's going to be|we(?:'re| are) (?:moving|switching|migrating|dropping|replacing|getting|taking|keeping|staying|using|going)|we take|we'll (?:use|take|go|do|keep|stay|stick|move|switch|have|get)|(?:stays|it is|then)$|final (?:answer|decision|call|version|name)|the (?:plan|deal|winner|favourite|name) is|her call|his call|my call|wir haben (?:uns )?(?:beschlossen|entschieden)|hemos decidido|我们决定|instead)\b`)
+
+var preferCue = regexp.MustCompile(`\b(?:i|we|i'd|we'd|i'm|we're|my|i've|ich|wir|yo)\b.{0,25}\b(?:prefer|prefers|rather|can't stand|cannot stand|hate|hates|love|loves|like|likes|dislike|don't like|don't want|want|favourite|favorite|only (?:drink|eat|use|buy|wear|read|listen|work|take|want|ever)|never (?:eat|drink|use|wear|buy|take|touch)|not a fan|big fan|allergic|don't (?:eat|drink|do|use|want)|won't|no fan of|avoid|trinke|esse|mag|bevorzuge|prefiero|me gusta|odio)\b|我(?:喜欢|不喜欢|只|更喜欢)`)
+
+// emptyObject ends a liking that says nothing: "I love it when that happens".
+var emptyObject = regexp.MustCompile(`\b(?:love|like|hate|want|prefer) (?:it|that|this|you|them|those|when|how|nothing|to know|a (?:person|man|woman|machine|good|bit|bot|human)|people|your|the (?:way|idea|sound))\b`)
+
+func prefers(v *view) bool {
+	return preferCue.MatchString(v.lower) && !emptyObject.MatchString(v.lower)
+}
+
+func has(words []word, set map[string]bool) bool {
+	for _, w := range words {
+		if set[w.lower] {
+			return true
+		}
+	}
+	return false
+}
+
+// hasBase is has for nouns, which may carry a possessive or a plural ending.
+func hasBase(words []word, set map[string]bool) bool {
+	for _, w := range words {
+		base := baseName(w.lower)
+		if set[base] || set[strings.TrimSuffix(base, "s")] {
+			return true
+		}
+	}
+	return false
+}
+
+func hasNumber(words []word) bool {
+	for _, w := range words {
+		if isNumber(w) || numberWords[w.lower] {
+			return true
+		}
+	}
+	return false
+}
+
+var measureForm = regexp.MustCompile(`^[€$£~]?\d[\d.,]*(?:k|m|km|kg|g|mg|ml|l|gb|tb|mb|h|s|ms|min|am|pm|%|€|x|w|kw|v|°c?)$|^\d{1,2}:\d{2}$|^[€$£]\d`)
+
+func hasMeasure(words []word) bool {
+	for i, w := range words {
+		if measureForm.MatchString(w.lower) {
+			return true
+		}
+		if i > 0 && units[w.lower] && (isNumber(words[i-1]) || numberWords[words[i-1].lower]) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasCode(words []word) bool {
+	for _, w := range words {
+		if w.code {
+			return true
+		}
+	}
+	return false
+}
+
+var acronym = regexp.MustCompile(`^[A-Z][A-Z0-9]{1,5}s?$`)
+
+func hasAcronym(words []word) bool {
+	for _, w := range words {
+		if acronym.MatchString(w.text) && w.text != "OK" && !leadIns[w.lower] {
+			return true
+		}
+	}
+	return false
+}
+
+// hasVerb reports a finite verb as far as the tables know one.
+func hasVerb(words []word) bool {
+	for _, w := range words {
+		if auxiliaries[w.lower] || statives[w.lower] || changes[w.lower] || strings.Contains(w.lower, "'s") || strings.Contains(w.lower, "'re") ||
+			strings.Contains(w.lower, "'m") || strings.Contains(w.lower, "'ve") || strings.Contains(w.lower, "'ll") || len(w.lower) > 4 && strings.HasSuffix(w.lower, "ed") {
+			return true
+		}
+	}
+	return false
+}
+
+func lowers(words []word) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = w.lower
+	}
+	return out
+}
+
+// tellsMoment reports a first person in a passing state: "I'm starving".
+func tellsMoment(v *view) bool {
+	for i, w := range v.core {
+		switch w.lower {
+		case "i'm", "we're", "im", "i", "we", "am", "was", "is", "are", "'s", "he's", "she's", "it's", "that's", "feeling", "feel":
+			for _, next := range v.core[i+1 : min(i+4, len(v.core))] {
+				if transient[next.lower] {
+					return !hasNumber(v.words) && len(v.names) == 0
+				}
+			}
+		}
+	}
+	return false
+}
+
+// echoed reports that the assistant's answer repeats words of the statement
+// without asking about them.
+func echoed(v *view) bool {
+	shared := 0
+	reply := strings.ToLower(v.turn.reply)
+	if strings.HasSuffix(strings.TrimSpace(reply), "?") {
+		return false
+	}
+	for _, w := range v.topics {
+		if len(w) > 2 && strings.Contains(reply, w) {
+			shared++
+		}
+	}
+	return shared >= 2
+}
+
+var foreignWords = wordSet(`ich wir mein meine unser unsere ist sind nicht nur kein keine und mit für wird werden habe haben der die das
+	yo mi mis es somos no nos tenemos tengo con para una los las el nuestro nuestra je nous mon ma est avec`)
+
+// foreign reports a statement in another language than English that speaks in the
+// first person.
+func foreign(v *view) bool {
+	n, self := 0, false
+	for _, w := range v.words {
+		if foreignWords[w.lower] {
+			n++
+			self = self || firstPerson[w.lower]
+		}
+	}
+	return self && n >= 2 || strings.Contains(v.text, "我") && isUnspaced(v.text)
+}

@@ -1,0 +1,124 @@
+package distill
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openclawssy/openclawssy/internal/memory/text"
+)
+
+// day is a calendar day that a text names, with the span of the words.
+type day struct {
+	date       time.Time
+	start, end int
+}
+
+// daysOf finds the days that s names, said at the given time: those that the text
+// package reads, a bare day of the month ("the 20th", "Monday 15th") and a day of
+// the week ahead ("on Thursday"). Where no year is given the nearest such day is
+// meant, the next one before the last.
+func daysOf(s string, at time.Time) []day {
+	var out []day
+	for _, d := range text.Dates(s, at) {
+		if d.Day == 0 || d.Month == 0 {
+			continue
+		}
+		if d.Year == 0 {
+			d.Year = nearestYear(d.Month, d.Day, at)
+		}
+		when, ok := d.Time(at.Location())
+		if !ok || when.Day() != d.Day {
+			continue
+		}
+		out = append(out, day{date: when, start: d.Start, end: d.End})
+	}
+	lower := strings.ToLower(s)
+	for _, m := range bareDay.FindAllStringSubmatchIndex(lower, -1) {
+		n, err := strconv.Atoi(lower[m[2]:m[3]])
+		if err != nil || n < 1 || n > 31 || covered(out, m[0], m[1]) {
+			continue
+		}
+		out = append(out, day{date: nextDay(n, at), start: m[0], end: m[1]})
+	}
+	for _, m := range weekdayAhead.FindAllStringSubmatchIndex(lower, -1) {
+		if covered(out, m[0], m[1]) {
+			continue
+		}
+		gap := (int(weekdayNames[lower[m[2]:m[3]]]) - int(at.Weekday()) + 6) % 7
+		out = append(out, day{date: startOfDay(at.AddDate(0, 0, gap+1)), start: m[0], end: m[1]})
+	}
+	return out
+}
+
+var (
+	// bareDay is a day of the month without its month.
+	bareDay = regexp.MustCompile(`\b(?:the|monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?: the)? (\d{1,2})(?:st|nd|rd|th)\b`)
+	// weekdayAhead is a weekday that is to come; plurals and "every" recur.
+	weekdayAhead = regexp.MustCompile(`\b(?:on|by|until|till|before|from|starts|coming) (monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b`)
+	weekdayNames = map[string]time.Weekday{"sunday": 0, "monday": 1, "tuesday": 2, "wednesday": 3, "thursday": 4, "friday": 5, "saturday": 6}
+)
+
+func covered(days []day, from, to int) bool {
+	for _, d := range days {
+		if from < d.end && d.start < to {
+			return true
+		}
+	}
+	return false
+}
+
+func startOfDay(t time.Time) time.Time {
+	y, m, d := t.Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())
+}
+
+// nearestYear returns the year in which month and day come next, or the current
+// one where that day is less than two months ago.
+func nearestYear(m time.Month, d int, at time.Time) int {
+	that := time.Date(at.Year(), m, d, 0, 0, 0, 0, at.Location())
+	switch {
+	case at.Sub(that) > 60*24*time.Hour:
+		return at.Year() + 1
+	case that.Sub(at) > 305*24*time.Hour:
+		return at.Year() - 1
+	}
+	return at.Year()
+}
+
+// nextDay returns the next day with that number in its month, today included.
+func nextDay(n int, at time.Time) time.Time {
+	y, m, _ := at.Date()
+	for i := range 12 {
+		d := time.Date(y, m+time.Month(i), n, 0, 0, 0, 0, at.Location())
+		if d.Day() == n && !d.Before(startOfDay(at)) {
+			return d
+		}
+	}
+	return startOfDay(at)
+}
+
+// dated writes after each day that s names its date, where s does not have it:
+// "the 20th of April (2026-04-20)". A day said in a past tense lies behind.
+func dated(s string, at time.Time) string {
+	days := daysOf(s, at)
+	past := saysPast.MatchString(strings.ToLower(s))
+	for i := len(days) - 1; i >= 0; i-- { // from the end, so that spans stay true
+		d := days[i]
+		if i > 0 && covered(days[:i], d.start, d.end) {
+			continue
+		}
+		said := strings.ToLower(s[d.start:d.end])
+		if past && strings.HasPrefix(said, "on ") && d.date.After(at) {
+			d.date = d.date.AddDate(0, 0, -7)
+		}
+		iso := d.date.Format(time.DateOnly)
+		if !strings.Contains(s, iso) {
+			s = s[:d.end] + " (" + iso + ")" + s[d.end:]
+		}
+	}
+	return s
+}
+
+var saysPast = regexp.MustCompile(`\b(?:was|were|had|did|sold|bought|turned|went|got|came|happened|told|found|saw|met|died|born|started|failed|called)\b`)
