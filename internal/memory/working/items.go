@@ -1,6 +1,7 @@
 package working
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -40,16 +41,30 @@ func (r *row) values() []any {
 		string(it.Trust), r.validFrom, r.validTo, it.Supersedes, it.SupersededBy, it.Version, r.provisional, it.Reason, r.metadata}
 }
 
-// sum is the checksum of the columns.
+// sum is the checksum of the item's columns and evidence.
 func (r *row) sum() int64 {
-	var b strings.Builder
-	for _, v := range r.values() {
+	values := r.values()
+	for _, ev := range r.item.Evidence {
+		values = append(values, ev.EventID, ev.SourceID, ev.Seq, ev.Quote)
+	}
+	return sumOf(values...)
+}
+
+// sumOf is the CRC-32C of values as text.
+func sumOf(values ...any) int64 {
+	var b bytes.Buffer
+	for _, v := range values {
 		fmt.Fprintf(&b, "%v\x00", v)
 	}
-	return int64(crc32.Checksum([]byte(b.String()), castagnoli))
+	return int64(crc32.Checksum(b.Bytes(), castagnoli))
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// damaged says that a row is not what was written.
+func damaged(what string) error {
+	return memory.Errorf(memory.ErrCorrupt, "%s in %s has changed by itself", what, fileName)
+}
 
 // newRow makes the row of an item.
 func newRow(it memory.Item) (*row, error) {
@@ -69,64 +84,71 @@ func newRow(it memory.Item) (*row, error) {
 	return r, nil
 }
 
-// scanItem reads itemColumns and sum. The item has no evidence yet.
-func scanItem(scan func(...any) error) (memory.Item, error) {
-	var r row
-	var sum int64
+// scanRow reads itemColumns and sum. The item has no evidence yet.
+func scanRow(scan func(...any) error) (r *row, sum int64, err error) {
+	r = &row{}
 	it := &r.item
-	err := scan(&r.number, &it.ID, &it.Kind, &it.Title, &it.Content, &it.Importance, &it.Confidence, &it.Status, &r.created, &r.updated,
+	err = scan(&r.number, &it.ID, &it.Kind, &it.Title, &it.Content, &it.Importance, &it.Confidence, &it.Status, &r.created, &r.updated,
 		&it.Trust, &r.validFrom, &r.validTo, &it.Supersedes, &it.SupersededBy, &it.Version, &r.provisional, &it.Reason, &r.metadata, &sum)
 	if err != nil {
-		return memory.Item{}, err
+		return nil, 0, memory.Errorf(memory.ErrCorrupt, "read a row of %s: %w", fileName, err)
 	}
-	it.Handle = handleOf(r.number)
-	if sum != r.sum() {
-		return memory.Item{}, memory.Errorf(memory.ErrCorrupt, "the row of %s in %s has changed by itself", it.Handle, fileName)
-	}
-	it.Provisional = r.provisional
+	it.Handle, it.Provisional, it.Evidence = handleOf(r.number), r.provisional, []memory.Evidence{}
 	it.CreatedAt, it.UpdatedAt = time.UnixMilli(r.created).UTC(), time.UnixMilli(r.updated).UTC()
 	it.ValidFrom, it.ValidTo = instant(r.validFrom), instant(r.validTo)
-	it.Evidence = []memory.Evidence{}
-	if r.metadata != "" {
-		if err := json.Unmarshal([]byte(r.metadata), &it.Metadata); err != nil {
-			return memory.Item{}, memory.Errorf(memory.ErrCorrupt, "metadata of %s: %w", it.Handle, err)
-		}
-	}
-	return *it, nil
+	return r, sum, nil
 }
 
 // loadItems returns the items that the rest of a SELECT (WHERE, ORDER BY, LIMIT)
-// asks for, with their evidence.
+// asks for, with their evidence. What is not as it was written is ErrCorrupt.
 func loadItems(ctx context.Context, q querier, rest string, args ...any) ([]memory.Item, error) {
-	rows, err := q.QueryContext(ctx, "SELECT "+itemColumns+", sum FROM memory_items "+rest, args...)
+	loaded, sums, err := loadRows(ctx, q, rest, args...)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	items := []memory.Item{}
-	for rows.Next() {
-		it, err := scanItem(rows.Scan)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, it)
-	}
-	if err := rows.Err(); err != nil {
+	if err := attachEvidence(ctx, q, loaded); err != nil {
 		return nil, err
 	}
-	return items, attachEvidence(ctx, q, items)
+	items := make([]memory.Item, len(loaded))
+	for i, r := range loaded {
+		if r.sum() != sums[i] {
+			return nil, damaged("the row of " + r.item.Handle)
+		}
+		if r.metadata != "" {
+			if err := json.Unmarshal([]byte(r.metadata), &r.item.Metadata); err != nil {
+				return nil, memory.Errorf(memory.ErrCorrupt, "metadata of %s: %w", r.item.Handle, err)
+			}
+		}
+		items[i] = r.item
+	}
+	return items, nil
+}
+
+func loadRows(ctx context.Context, q querier, rest string, args ...any) (loaded []*row, sums []int64, err error) {
+	rows, err := q.QueryContext(ctx, "SELECT "+itemColumns+", sum FROM memory_items "+rest, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		r, sum, err := scanRow(rows.Scan)
+		if err != nil {
+			return nil, nil, err
+		}
+		loaded, sums = append(loaded, r), append(sums, sum)
+	}
+	return loaded, sums, rows.Err()
 }
 
 // attachEvidence fills in the evidence of items, in one query.
-func attachEvidence(ctx context.Context, q querier, items []memory.Item) error {
-	at := make(map[int64]int, len(items))
-	numbers := make([]int64, len(items))
-	for i, it := range items {
-		n, err := numberOf(it.Handle)
-		if err != nil {
-			return err
-		}
-		at[n], numbers[i] = i, n
+func attachEvidence(ctx context.Context, q querier, loaded []*row) error {
+	if len(loaded) == 0 {
+		return nil
+	}
+	at := make(map[int64]*row, len(loaded))
+	numbers := make([]int64, len(loaded))
+	for i, r := range loaded {
+		at[r.number], numbers[i] = r, r.number
 	}
 	list, err := json.Marshal(numbers)
 	if err != nil {
@@ -142,10 +164,13 @@ func attachEvidence(ctx context.Context, q querier, items []memory.Item) error {
 		var n int64
 		var ev memory.Evidence
 		if err := rows.Scan(&n, &ev.EventID, &ev.SourceID, &ev.Seq, &ev.Quote); err != nil {
-			return err
+			return memory.Errorf(memory.ErrCorrupt, "read a row of %s: %w", fileName, err)
 		}
-		it := &items[at[n]]
-		it.Evidence = append(it.Evidence, ev)
+		r := at[n]
+		if r == nil {
+			return damaged("an index of evidence")
+		}
+		r.item.Evidence = append(r.item.Evidence, ev)
 	}
 	return rows.Err()
 }

@@ -30,12 +30,31 @@ type state struct {
 	passed  int64         // turn events up to there
 }
 
+// readState returns the state; the zero one of an empty database.
 func readState(ctx context.Context, q querier) (state, error) {
 	var st state
-	err := q.QueryRowContext(ctx, `SELECT applied_seq, applied_file, applied_offset, turns, cursor_seq, cursor_file, cursor_offset, passed FROM state`).
+	var sum int64
+	err := q.QueryRowContext(ctx, `SELECT applied_seq, applied_file, applied_offset, turns, cursor_seq, cursor_file, cursor_offset, passed, sum FROM state`).
 		Scan(&st.applied.at.Seq, &st.applied.at.File, &st.applied.at.Offset, &st.applied.turns,
-			&st.cursor.Seq, &st.cursor.File, &st.cursor.Offset, &st.passed)
+			&st.cursor.Seq, &st.cursor.File, &st.cursor.Offset, &st.passed, &sum)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return state{}, nil
+	case err == nil && sum != sumOf(st.values()...):
+		return state{}, damaged("the position in the log")
+	}
 	return st, err
+}
+
+func (st state) values() []any {
+	a, c := st.applied.at, st.cursor
+	return []any{a.Seq, a.File, a.Offset, st.applied.turns, c.Seq, c.File, c.Offset, st.passed}
+}
+
+func writeState(ctx context.Context, tx *sql.Tx, st state) error {
+	values := st.values()
+	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, append(values, sumOf(values...))...)
+	return err
 }
 
 // logError is a failure of the event log, as against one of the database.
@@ -170,9 +189,12 @@ func (s *Store) applyAll(ctx context.Context, tx *sql.Tx, changes []logged, to p
 			return fmt.Errorf("change %d: %w", c.seq, err)
 		}
 	}
-	_, err := tx.ExecContext(ctx, `UPDATE state SET applied_seq = ?, applied_file = ?, applied_offset = ?, turns = ?`,
-		to.at.Seq, to.at.File, to.at.Offset, to.turns)
-	return err
+	st, err := readState(ctx, tx)
+	if err != nil {
+		return err
+	}
+	st.applied = to
+	return writeState(ctx, tx, st)
 }
 
 // apply brings the database from the state before a change to the state after
@@ -300,8 +322,8 @@ func putRevision(ctx context.Context, tx *sql.Tx, seq int64, ch memory.Change, i
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO revisions (number, version, seq, action, by, why, at, item) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		number, it.Version, seq, ch.Action, ch.By, ch.Why, ch.At.UnixMilli(), string(body))
+	_, err = tx.ExecContext(ctx, `INSERT INTO revisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		number, it.Version, seq, ch.Action, ch.By, ch.Why, ch.At.UnixMilli(), string(body), sumOf(seq, ch.Action, ch.By, ch.Why, ch.At.UnixMilli(), string(body)))
 	return err
 }
 
@@ -312,12 +334,19 @@ func putCheckpoint(ctx context.Context, tx *sql.Tx, seq int64, c memory.Checkpoi
 	if err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, `INSERT INTO checkpoints (seq, id, at, body) VALUES (?, ?, ?, ?)`, seq, c.ID, c.At.UnixMilli(), string(body)); err != nil {
+	if _, err := tx.ExecContext(ctx, `INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?)`,
+		seq, c.ID, c.At.UnixMilli(), string(body), sumOf(string(body))); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, `UPDATE state SET cursor_seq = ?1, cursor_file = ?2, cursor_offset = ?3, passed = passed + ?4 WHERE cursor_seq < ?1`,
-		c.Cursor.Seq, c.Cursor.File, c.Cursor.Offset, c.Events); err != nil {
+	st, err := readState(ctx, tx)
+	if err != nil {
 		return err
+	}
+	if c.Cursor.Seq > st.cursor.Seq {
+		st.cursor, st.passed = c.Cursor, st.passed+int64(c.Events)
+		if err := writeState(ctx, tx, st); err != nil {
+			return err
+		}
 	}
 	for _, settled := range c.Unparked {
 		if err := unpark(ctx, tx, settled); err != nil {
@@ -327,9 +356,12 @@ func putCheckpoint(ctx context.Context, tx *sql.Tx, seq int64, c memory.Checkpoi
 	if c.Parked == nil {
 		return nil
 	}
-	p := *c.Parked
-	_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO parked (first, last, reason, attempts) VALUES (?, ?, ?, ?)`,
-		p.Range.First, p.Range.Last, p.Reason, p.Attempts)
+	return park(ctx, tx, *c.Parked)
+}
+
+func park(ctx context.Context, tx *sql.Tx, p memory.ParkedNote) error {
+	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO parked VALUES (?, ?, ?, ?, ?)`, p.Range.First, p.Range.Last, p.Reason, p.Attempts,
+		sumOf(p.Range.First, p.Range.Last, p.Reason, p.Attempts))
 	return err
 }
 
@@ -351,7 +383,7 @@ func unpark(ctx context.Context, tx *sql.Tx, r memory.Range) error {
 			if rest.First > rest.Last {
 				continue
 			}
-			if _, err := tx.ExecContext(ctx, `INSERT INTO parked VALUES (?, ?, ?, ?)`, rest.First, rest.Last, p.Reason, p.Attempts); err != nil {
+			if err := park(ctx, tx, memory.ParkedNote{Range: rest, Reason: p.Reason, Attempts: p.Attempts}); err != nil {
 				return err
 			}
 		}
@@ -361,7 +393,7 @@ func unpark(ctx context.Context, tx *sql.Tx, r memory.Range) error {
 
 // parkedRanges returns the parked ranges, oldest first.
 func parkedRanges(ctx context.Context, q querier) ([]memory.ParkedNote, error) {
-	rows, err := q.QueryContext(ctx, `SELECT first, last, reason, attempts FROM parked ORDER BY first`)
+	rows, err := q.QueryContext(ctx, `SELECT first, last, reason, attempts, sum FROM parked ORDER BY first`)
 	if err != nil {
 		return nil, err
 	}
@@ -369,8 +401,12 @@ func parkedRanges(ctx context.Context, q querier) ([]memory.ParkedNote, error) {
 	notes := []memory.ParkedNote{}
 	for rows.Next() {
 		var p memory.ParkedNote
-		if err := rows.Scan(&p.Range.First, &p.Range.Last, &p.Reason, &p.Attempts); err != nil {
+		var sum int64
+		if err := rows.Scan(&p.Range.First, &p.Range.Last, &p.Reason, &p.Attempts, &sum); err != nil {
 			return nil, err
+		}
+		if sum != sumOf(p.Range.First, p.Range.Last, p.Reason, p.Attempts) {
+			return nil, damaged("a parked range")
 		}
 		notes = append(notes, p)
 	}

@@ -134,7 +134,7 @@ func (s *Store) History(ctx context.Context, in GetRequest) (HistoryResult, erro
 
 // versionsOf returns the versions of the item of that number, oldest first.
 func versionsOf(ctx context.Context, q querier, number int64) ([]Revision, error) {
-	rows, err := q.QueryContext(ctx, `SELECT seq, action, by, why, at, item FROM revisions WHERE number = ? ORDER BY version`, number)
+	rows, err := q.QueryContext(ctx, `SELECT seq, action, by, why, at, item, sum FROM revisions WHERE number = ? ORDER BY version`, number)
 	if err != nil {
 		return nil, err
 	}
@@ -142,10 +142,13 @@ func versionsOf(ctx context.Context, q querier, number int64) ([]Revision, error
 	list := []Revision{}
 	for rows.Next() {
 		var v Revision
-		var at int64
+		var at, sum int64
 		var body string
-		if err := rows.Scan(&v.Seq, &v.Action, &v.By, &v.Why, &at, &body); err != nil {
+		if err := rows.Scan(&v.Seq, &v.Action, &v.By, &v.Why, &at, &body, &sum); err != nil {
 			return nil, err
+		}
+		if sum != sumOf(v.Seq, v.Action, v.By, v.Why, at, body) {
+			return nil, damaged("a version of " + handleOf(number))
 		}
 		if err := json.Unmarshal([]byte(body), &v.Item); err != nil {
 			return nil, memory.Errorf(memory.ErrCorrupt, "a version of %s: %w", handleOf(number), err)
@@ -191,7 +194,7 @@ func noCheckpoint(id string) error {
 }
 
 func checkpoints(ctx context.Context, q querier, rest string, args ...any) ([]memory.Checkpoint, error) {
-	rows, err := q.QueryContext(ctx, "SELECT body FROM checkpoints "+rest, args...)
+	rows, err := q.QueryContext(ctx, "SELECT body, sum FROM checkpoints "+rest, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -200,8 +203,12 @@ func checkpoints(ctx context.Context, q querier, rest string, args ...any) ([]me
 	for rows.Next() {
 		var body string
 		var c memory.Checkpoint
-		if err := rows.Scan(&body); err != nil {
+		var sum int64
+		if err := rows.Scan(&body, &sum); err != nil {
 			return nil, err
+		}
+		if sum != sumOf(body) {
+			return nil, damaged("the record of a checkpoint")
 		}
 		if err := json.Unmarshal([]byte(body), &c); err != nil {
 			return nil, memory.Errorf(memory.ErrCorrupt, "the record of a checkpoint: %w", err)

@@ -1,5 +1,6 @@
 -- Every row is made by replaying the changes in the event log, save for leases.
--- Times are integer milliseconds UTC.
+-- Times are integer milliseconds UTC. The columns named sum are CRC-32C of the
+-- rest of the row, so that a flipped bit is noticed.
 
 CREATE TABLE memory_items (
 	number        INTEGER PRIMARY KEY, -- the n of MEM-n, and the rowid of the full-text rows
@@ -22,7 +23,7 @@ CREATE TABLE memory_items (
 	provisional   INTEGER NOT NULL,
 	reason        TEXT    NOT NULL,
 	metadata      TEXT    NOT NULL, -- JSON, or ''
-	sum           INTEGER NOT NULL  -- CRC-32C of the columns above, so that a flipped bit is noticed
+	sum           INTEGER NOT NULL  -- of the item's evidence as well
 ) STRICT;
 
 CREATE INDEX memory_items_by_value ON memory_items (status, importance, confidence, updated_at);
@@ -49,6 +50,7 @@ CREATE TABLE revisions (
 	why     TEXT    NOT NULL,
 	at      INTEGER NOT NULL,
 	item    TEXT    NOT NULL, -- the whole version as JSON
+	sum     INTEGER NOT NULL,
 	PRIMARY KEY (number, version)
 ) STRICT, WITHOUT ROWID;
 
@@ -78,14 +80,16 @@ CREATE TABLE parked (
 	first    INTEGER PRIMARY KEY, -- range of seq, both ends included
 	last     INTEGER NOT NULL,
 	reason   TEXT    NOT NULL,
-	attempts INTEGER NOT NULL
+	attempts INTEGER NOT NULL,
+	sum      INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE checkpoints (
 	seq  INTEGER PRIMARY KEY, -- of its event
 	id   TEXT    NOT NULL,
 	at   INTEGER NOT NULL,
-	body TEXT    NOT NULL -- JSON
+	body TEXT    NOT NULL, -- JSON
+	sum  INTEGER NOT NULL
 ) STRICT;
 
 CREATE INDEX checkpoints_by_id ON checkpoints (id);
@@ -99,10 +103,9 @@ CREATE TABLE state (
 	cursor_seq     INTEGER NOT NULL, -- everything up to here is distilled or parked
 	cursor_file    TEXT    NOT NULL,
 	cursor_offset  INTEGER NOT NULL,
-	passed         INTEGER NOT NULL  -- turn events up to cursor_seq
+	passed         INTEGER NOT NULL, -- turn events up to cursor_seq
+	sum            INTEGER NOT NULL
 ) STRICT;
-
-INSERT INTO state VALUES (1, 0, '', 0, 0, 0, '', 0, 0);
 
 CREATE TABLE leases (
 	name    TEXT PRIMARY KEY,
