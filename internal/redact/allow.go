@@ -183,6 +183,9 @@ func isBracketed(v string) bool {
 	if at < 0 {
 		return strings.HasPrefix(v, "{{") || strings.HasPrefix(v, "${")
 	}
+	if sh := shapeOf(v[1:at]); v[0] != '<' && sh.random(at-1, 8) && sh.humps+sh.symbols > 0 && sh.digits > 0 {
+		return false // a password in the braces of ODBC
+	}
 	return strings.Trim(v[at:], ">}]") == "" || strings.HasPrefix(v, "{{")
 }
 

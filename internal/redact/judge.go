@@ -18,7 +18,7 @@ func judge(c class, v string, x syntax, quoted, alone bool) bool {
 	case pin:
 		return isCode(v, 3, 8) && (x != bare || sh.digits >= 4) && x != query
 	case code:
-		return isCode(v, 4, 10) && x >= colon
+		return x == query && sh.random(len(v), 20) || isCode(v, 4, 10) && x >= colon && x != query
 	case oneTime:
 		return isCode(v, 4, 10) || sh.random(len(v), 6) && !isOrdinary(v) && x >= colon || isBase32(v, sh)
 	case signature:
@@ -39,7 +39,7 @@ func judgePassword(v string, sh shape, x syntax, quoted, alone bool) bool {
 	case sh.letters() == 0 && sh.others == 0 && sh.symbols == 0:
 		return sh.digits >= 6 && x >= colon || sh.digits >= 4 && (x >= assign || alone && x >= colon) && sh.joiners == 0
 	case x == bare:
-		return len(v) >= 6 && (sh.digits > 0 || sh.symbols > 0 && !isWords(v, "")) && stands(v, sh)
+		return len(v) >= 6 && stands(v, sh)
 	case x == flag:
 		return alone && !isOneOf(fillers, v) && !isShouted(v) || stands(v, sh)
 	case x.strong():
@@ -163,15 +163,21 @@ func isPassphrase(v string) bool {
 	if len(v) > 128 {
 		return shapeOf(v).spaces < 4
 	}
-	words, odd, strange := 0, false, false
+	words, plain, odd, strange := 0, 0, false, false
 	for w := range strings.FieldsSeq(v) {
 		words++
-		if isOneOf(fillers, strings.Trim(w, ".,:;!?()'\"")) || strings.HasPrefix(w, "<") || strings.Contains(w, "://") {
+		if strings.HasPrefix(w, "<") || strings.Contains(w, "://") {
 			return false
+		}
+		if isOneOf(fillers, strings.Trim(w, ".,:;!?()'\"")) {
+			plain++
 		}
 		sh := shapeOf(w)
 		odd = odd || sh.digits > 0 && sh.letters() > 0 && !isOrdinary(w) || sh.symbols > 0 && sh.letters() > 0 && !isWords(w, "!?&+")
 		strange = strange || sh.uppers > 0
+	}
+	if plain >= 2 || plain == 1 && words < 4 {
+		return false
 	}
 	return odd || words >= 4 && !strange
 }
@@ -189,6 +195,7 @@ var fillers = setOf(`
 	stale outdated compromised rotated revoked disabled enabled locked unlocked protected available unavailable needed ready done ok fine good bad
 	easy hard simple complex complicated difficult impossible ridiculous terrible great terrible important secret option flag argument parameter
 	instead deprecated ignored supported unsupported accepted rejected denied allowed forbidden checked verified confirmed matched mismatched
+	bitte dein deine ihr ihre gib geben eingeben
 	nicht kein keine ist sind war wird werden muss soll kann falsch richtig abgelaufen erforderlich geändert vergessen
 	le la les un une des est sont était pas ne doit incorrect oublié requis expiré changé el los las una es son era no debe incorrecta olvidado
 	il lo gli una è sono non deve sbagliata scaduta o os uma não deve incorreta de het een niet moet verkeerd verlopen jest nie musi

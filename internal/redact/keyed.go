@@ -121,6 +121,9 @@ func (sc *scanner) take(c class, p int, x syntax) int {
 	if v.end <= v.start {
 		return 0
 	}
+	if (c == oneTime || c == pin) && isHalf(s, v) && isHalf(s, value{start: v.end + 1, end: run(s, min(v.end+1, len(s)), charsAlnum, 16)}) {
+		return sc.add(classKinds[c], v.start, v.end+4)
+	}
 	if (c == oneTime || c == token) && x >= colon {
 		if end := sc.groups(c, v.start); end > 0 {
 			return end
@@ -133,6 +136,11 @@ func (sc *scanner) take(c class, p int, x syntax) int {
 		v = sc.plainValue(p, x, len(s))
 	}
 	return sc.addValue(c, v)
+}
+
+// isHalf tells whether v is three digits, half of a code as telephones show it.
+func isHalf(s string, v value) bool {
+	return v.end-v.start == 3 && v.end <= len(s) && isDigits(s[v.start:v.end])
 }
 
 // takeQuoted judges a quoted value, and those joined to it by + or a line break.

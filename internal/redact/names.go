@@ -31,7 +31,7 @@ var classKinds = map[class]string{
 // wordClasses gives the class of a name by its last word.
 var wordClasses = classesOf(map[class]string{
 	password: `password passwd pwd pw pass passphrase passcode passwort kennwort psk kennwoerter pswd passw pword passwrd
-		contraseña contrasena senha wachtwoord motdepasse mdp haslo hasło heslo parola passord lösenord adgangskode
+		contraseña contrasena senha wachtwoord motdepasse mdp haslo hasło heslo clave parola passord lösenord adgangskode
 		passwords pwds pws sudopass dbpass userpass rootpass adminpass mypass keypass storepass requirepass masterauth ftppass smtppass
 		mailpass mysqlpass pgpass sshpass httppass ldappass authpass bindpw rootpw adminpw dbpw userpw bindpasswd wifipass wlanpass
 		wpapsk presharedkey`,
@@ -70,7 +70,7 @@ var pairClasses = pairsOf(map[class]string{
 	hashed: `password hash,passwd hash,password digest,password sha1,password sha256,password sha512,password md5,pw hash,pwd hash,nt hash,ntlm hash,
 		pass hash,lm hash,hashed password,encrypted password,crypted password`,
 	weak: `account id`,
-	notSecret: `public key,primary key,foreign key,sort key,partition key,cache key,idempotency key,row key,object key,s3 key,lookup key,
+	notSecret: `palabra clave,palabras clave,public key,primary key,foreign key,sort key,partition key,cache key,idempotency key,row key,object key,s3 key,lookup key,
 		dedup key,dedupe key,site key,publishable key,pub key,hot key,short key,hash key,map key,json key,dict key,translation key,message key,
 		host key,key key,group key,order key,index key,composite key,candidate key,surrogate key,natural key,unique key,grouping key,
 		page token,pages token,next token,continuation token,pagination token,sync token,pad token,eos token,bos token,unk token,cls token,sep token,
@@ -205,6 +205,8 @@ var glued = []struct {
 	{"password", password}, {"passwd", password}, {"passphrase", password}, {"passwort", password}, {"kennwort", password},
 	{"passwords", password}, {"passcode", password}, {"apikey", token}, {"secretkey", token}, {"accesskey", token}, {"authkey", token},
 	{"privatekey", token}, {"authtoken", token}, {"accesstoken", token}, {"apitoken", token}, {"clientsecret", token}, {"appsecret", token},
+	{"storepass", password}, {"keypass", password}, {"dbpass", password}, {"userpass", password}, {"adminpass", password}, {"rootpass", password},
+	{"mailpass", password}, {"smtppass", password}, {"ftppass", password}, {"sudopass", password}, {"becomepass", password}, {"newpass", password},
 	{"encryptionkey", token}, {"token", token}, {"secret", token}, {"pwd", password}, {"accountkey", token},
 }
 

@@ -59,6 +59,7 @@ var pauses = setOf(`
 // speech reads what a sentence says about a name that ends at p: "... for the router is X". It answers 0 if it gives nothing away.
 func (sc *scanner) speech(c class, p int) int {
 	s := sc.s
+	cyrillic := p >= 2 && s[p-2] >= 0xD0 && s[p-2] <= 0xD3 // languages that leave out "is"
 	if p < len(s) && !isBlank(s[p]) && s[p] != ',' {
 		if closing, quoted := closers(s, p); quoted || closing == p || closing >= len(s) || !isBlank(s[closing]) {
 			return 0
@@ -91,6 +92,9 @@ func (sc *scanner) speech(c class, p int) int {
 					return at
 				}
 			}
+		}
+		if cyrillic && words > 0 && word[0] < utf8.RuneSelf && stands(word, shapeOf(word)) {
+			return sc.take(c, p, spoken)
 		}
 		if strings.IndexByte(".!?;", s[end-1]) >= 0 {
 			return 0
@@ -177,7 +181,7 @@ func (sc *scanner) backwards(c class, from, to int) bool {
 		if isOneOf(asWords, word) {
 			return sc.takeBefore(c, begin)
 		}
-		if !isOneOf(determiners, word) {
+		if !isOneOf(determiners, word) && c != oneTime {
 			return false
 		}
 		p = begin
@@ -310,6 +314,9 @@ func seedRun(s string, p int) (start, end, next int) {
 			full = w
 		}
 		p = w
+		if p < len(s) && s[p] == ':' {
+			return 0, 0, p // a heading
+		}
 		ends := p < len(s) && strings.IndexByte(".!?\"'`", s[p]) >= 0
 		for q := p + 10; p < len(s) && p < q && (isSpace(s[p]) || isDigit(s[p]) || strings.IndexByte(",.;:)(-|/\\\"'>*#", s[p]) >= 0); p++ {
 			if s[p] == '\\' && p+1 < len(s) && strings.IndexByte("nrt", s[p+1]) >= 0 {

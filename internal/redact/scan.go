@@ -18,6 +18,7 @@ type scanner struct {
 	named      int // end of the last name that was looked at
 	commands   int // commands (bits of commandBits) that the current line began with
 	commandEnd int // end of that line
+	keysEnd    int // end of the last JSON Web Key
 	searches   [searchable]search
 	encoded    int // first byte of an escape, -1 if none was seen
 }
@@ -173,5 +174,5 @@ func rulePatterns() []pattern {
 
 // nameParts are in every name of a secret that names.go knows; where one stands the whole name is read.
 const nameParts = `pass pwd pw token secret key cred kennwort auth psk pin otp cvv cvc csc jwt cookie sig mnemonic code codes creds
-	contrasena mdp haslo heslo senha wachtwoord salt hmac cert login sessid sessionid signature mfa 2fa tan sas bearer pepper connectionstring
+	contrasena mdp haslo heslo senha wachtwoord salt hmac cert login sessid sessionid signature mfa 2fa tan sas bearer pepper connectionstring clave
 	connection hash phrase seed words pw answer digest logins pswd sha256 md5 motdepasse parola passord`

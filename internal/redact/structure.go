@@ -15,9 +15,20 @@ func (sc *scanner) armorAt(start int) int {
 	if hasFold(s, start, "private-lines:") {
 		return sc.ppkAt(start + len("private-lines:"))
 	}
-	head := run(s, start, charsDashSpace, 80)
+	title := run(s, start, charsDashSpace, 80)
+	close := strings.Index(s[start+4:title], "----") // after the opening dashes
+	if at := strings.Index(s[start+6:title], "----"); at >= 0 {
+		close = at + 2
+	}
+	if close < 0 {
+		return 0
+	}
+	head := start + 4 + close
 	label := s[start:head]
-	if !strings.Contains(label, "PRIVATE") && !strings.Contains(label, "SECRET") || !strings.HasSuffix(label, "----") || head-start < 16 {
+	for head < title && s[head] == '-' {
+		head++
+	}
+	if !strings.Contains(label, "PRIVATE") && !strings.Contains(label, "SECRET") {
 		return 0
 	}
 	end := sc.armorEnd(head)
@@ -448,6 +459,8 @@ const (
 	setWifi                  // the field P of a Wi-Fi address
 	setLine                  // the last of five fields with colons between them
 	setEcho                  // the word that an echo before hands on
+	setUser                  // the word after the next
+	setKeys                  // the private members of a JSON Web Key
 )
 
 var settings = map[string]setting{
@@ -458,6 +471,7 @@ var settings = map[string]setting{
 	"basiccredentials(": setSecond, ".login(": setSecond, "passwordauthentication(": setSecond, "usernamepasswordcredentials(": setSecond, "authenticate(": setSecond,
 	"credentials(": setSecond, "plainauth(": setSecond, "auth=[": setSecond, "auth: [": setSecond,
 	"wifi:": setWifi, ":5432:": setLine, ":*:": setLine, ":3306:": setLine, ":5433:": setLine, ":6432:": setLine,
+	"/user:": setUser, "::add-mask::": setNext, "\"kty\"": setKeys,
 	"--password-stdin": setEcho, "sudo -s": setEcho, "chpasswd": setEcho, "--with-token": setEcho,
 }
 
@@ -480,8 +494,39 @@ func (sc *scanner) settingAt(kind setting, start, end int) int {
 		return sc.pgpass(start)
 	case setEcho:
 		return sc.echoed(start)
+	case setUser:
+		return sc.take(password, skipBlanks(s, wordEnd(s, end)), bare)
+	case setKeys:
+		sc.webKey(start)
 	}
 	return 0
+}
+
+// webKey notes the private members of the JSON Web Key (RFC 7517) around p.
+func (sc *scanner) webKey(p int) {
+	s := sc.s
+	if p < sc.keysEnd {
+		return
+	}
+	from := max(sc.keysEnd, p-4096)
+	if at := strings.LastIndexByte(s[from:p], '{'); at >= 0 {
+		from += at
+	}
+	end := min(len(s), p+8192)
+	if at := strings.IndexByte(s[p:end], '}'); at >= 0 {
+		end = p + at
+	}
+	sc.keysEnd = end
+	for _, member := range []string{`"d"`, `"k"`, `"p"`, `"q"`, `"dp"`, `"dq"`, `"qi"`} {
+		at := strings.Index(s[from:end], member)
+		if at < 0 {
+			continue
+		}
+		q, x := operator(s, skipBlanks(s, from+at+len(member)), true)
+		if v, ok := sc.quotedValue(skipSpaces(s, q)); ok && x != noSyntax && v.end-v.start >= 16 && !isPlaceholder(v.of(s)) {
+			sc.addValue(token, v)
+		}
+	}
 }
 
 // nextString notes the string at p, or the word if it cannot be one of prose.

@@ -52,6 +52,15 @@ func (sc *scanner) separator(start, end int, isFlag bool) (int, syntax) {
 			return at, x
 		}
 	}
+	if quoted && p < len(s) && s[p] == '>' {
+		return sc.elementValue(p)
+	}
+	if quoted && p < len(s) && s[p] == '{' {
+		return sc.defaultValue(p)
+	}
+	if quoted && p < len(s) && s[p] == ',' && startsString(s, skipBlanks(s, p+1)) {
+		return argument(s, start, p+1, isFlag)
+	}
 	if at, x := operator(s, p, quoted); x != noSyntax {
 		if x == assign && start > 0 && (s[start-1] == '?' || s[start-1] == '&') {
 			x = query
@@ -70,6 +79,23 @@ func (sc *scanner) separator(start, end int, isFlag bool) (int, syntax) {
 		return p, cell
 	}
 	return p, bare
+}
+
+// argument answers the place and syntax of the string after the comma before p, if the string before it, whose name begins
+// at start, is the first of a call, the first of a pair, or a flag.
+func argument(s string, start, p int, isFlag bool) (int, syntax) {
+	begin := skipBack(s, start)
+	for begin > 0 && s[begin-1] == '-' {
+		begin = skipBack(s, begin-1)
+	}
+	p = skipBlanks(s, p)
+	switch {
+	case isFlag || begin > 0 && s[begin-1] == '(':
+		return p, assign
+	case begin > 0 && s[begin-1] == '[':
+		return p, bare
+	}
+	return 0, noSyntax
 }
 
 // closers skips what may close a name: quotes, escaped quotes, brackets, emphasis.
@@ -129,7 +155,7 @@ var operators = []struct {
 	x    syntax
 }{
 	{"===", assign}, {"!==", assign}, {"||=", assign}, {"??=", assign}, {":=", assign}, {"=>", assign}, {"==", assign}, {"!=", assign}, {"?=", assign}, {"+=", assign},
-	{"||", assign}, {"??", assign}, {":-", assign}, {"=", assign}, {"->", colon}, {"::", noSyntax}, {"→", colon}, {"⇒", colon}, {"：", colon}, {"＝", assign}, {":", colon},
+	{"||", assign}, {"??", assign}, {":-", assign}, {"=", assign}, {"->", colon}, {"::", bare}, {"→", colon}, {"⇒", colon}, {"：", colon}, {"＝", assign}, {":", colon}, {"— ", spoken}, {"– ", spoken}, {"- ", spoken},
 }
 
 // operator reads the operator at p. It answers where it ends, and noSyntax if there is none.
@@ -138,14 +164,12 @@ func operator(s string, p int, quoted bool) (int, syntax) {
 		return 0, noSyntax
 	}
 	for _, op := range operators {
-		if strings.HasPrefix(s[p:], op.text) {
+		if strings.HasPrefix(s[p:], op.text) && (op.x != spoken || p > 0 && isBlank(s[p-1])) {
 			return p + len(op.text), op.x
 		}
 	}
 	switch {
 	case s[p] == '(' && startsString(s, skipBlanks(s, p+1)):
-		return p + 1, assign
-	case s[p] == ',' && quoted && startsString(s, skipBlanks(s, p+1)):
 		return p + 1, assign
 	case s[p] == '|' && p+1 < len(s) && isBlank(s[p+1]):
 		return p + 1, cell
@@ -218,6 +242,24 @@ func (sc *scanner) pairedValue(p, start int) (int, syntax) {
 		}
 	}
 	return 0, noSyntax
+}
+
+// defaultValue finds the default of the Terraform variable whose braces open at p.
+func (sc *scanner) defaultValue(p int) (int, syntax) {
+	s := sc.s
+	window := s[p:min(len(s), p+256)]
+	if at := strings.IndexByte(window, '}'); at >= 0 {
+		window = window[:at]
+	}
+	at := strings.Index(window, "default")
+	if at < 0 {
+		return 0, noSyntax
+	}
+	q, x := operator(s, skipBlanks(s, p+at+len("default")), false)
+	if x != assign {
+		return 0, noSyntax
+	}
+	return sc.valueStart(q, assign), assign
 }
 
 // skipBack answers the position after the last byte before i that is no blank, quote or backslash.
