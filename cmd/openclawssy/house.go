@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/openclawssy/openclawssy/config"
+	"github.com/openclawssy/openclawssy/internal/agents"
+	"github.com/openclawssy/openclawssy/internal/cli"
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/archive"
+	"github.com/openclawssy/openclawssy/internal/memory/events"
+	"github.com/openclawssy/openclawssy/internal/memory/working"
+	"github.com/openclawssy/openclawssy/internal/op"
+	"github.com/openclawssy/openclawssy/internal/redact"
+	"github.com/openclawssy/openclawssy/internal/runlog"
+	"github.com/openclawssy/openclawssy/internal/session"
+)
+
+// house holds what the rooms share, and wires them. Nothing is opened before a
+// command needs it.
+type house struct {
+	now    func() time.Time
+	getenv func(string) string
+
+	// Known once the flags are read.
+	opts cli.Options
+	home agents.Home
+	cfg  config.Config
+	log  zerolog.Logger
+
+	redactor func() (*redact.Redactor, error) // with the home's key, made on first use
+
+	logs     *stores[*events.Log]
+	items    *stores[*working.Store]
+	archives *stores[*archive.Store]
+}
+
+func newHouse(now func() time.Time, getenv func(string) string) *house {
+	h := &house{now: now, getenv: getenv}
+	h.redactor = sync.OnceValues(h.makeRedactor)
+	h.logs = newStores(h, h.openLog, nil)
+	h.items = newStores(h, h.openItems, h.readItems)
+	h.archives = newStores(h, h.openArchive, h.readArchive)
+	return h
+}
+
+// close gives back everything that was opened. Stores that work on others go
+// first.
+func (h *house) close() error {
+	return errors.Join(h.items.close(), h.archives.close(), h.logs.close())
+}
+
+// newID returns a fresh ULID. It is safe for concurrent use.
+func (h *house) newID() string {
+	return ulid.MustNew(ulid.Timestamp(h.now()), ulid.DefaultEntropy()).String()
+}
+
+// setup takes the flags, finds the home and reads the configuration.
+func (h *house) setup(o cli.Options) error {
+	h.opts = o
+	path, err := h.homePath(o.Home)
+	if err != nil {
+		return err
+	}
+	if h.home, err = agents.NewHome(path); err != nil {
+		return err
+	}
+	h.cfg, err = config.Load(config.Sources{File: h.home.File("config.yaml"), Getenv: h.getenv, Set: o.Set})
+	if err != nil {
+		return err
+	}
+	level, err := zerolog.ParseLevel(h.cfg.Log.Level)
+	if err != nil {
+		return memory.Errorf(memory.ErrInvalid, "log.level: %w", err)
+	}
+	h.log = zerolog.New(os.Stderr).Level(level).With().Timestamp().Logger()
+	return nil
+}
+
+// homePath is the flag, else the environment, else .openclawssy here if it is
+// there, else ~/.openclawssy.
+func (h *house) homePath(flag string) (string, error) {
+	if flag != "" {
+		return flag, nil
+	}
+	if path := h.getenv("OPENCLAWSSY_HOME"); path != "" {
+		return path, nil
+	}
+	st, err := os.Stat(".openclawssy")
+	switch {
+	case err == nil && st.IsDir():
+		return ".openclawssy", nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return "", memory.Errorf(memory.ErrUnavailable, "look for .openclawssy: %w", err)
+	}
+	user, err := os.UserHomeDir()
+	if err != nil {
+		return "", memory.WithHint(memory.Errorf(memory.ErrInvalid, "find a home: %w", err), "give one with --home")
+	}
+	return filepath.Join(user, ".openclawssy"), nil
+}
+
+func (h *house) makeRedactor() (*redact.Redactor, error) {
+	if err := h.home.Create(); err != nil {
+		return nil, err
+	}
+	key, err := redact.LoadOrCreateKey(h.home.File("redact.key"))
+	if err != nil {
+		return nil, err
+	}
+	return redact.New(key)
+}
+
+// filter is the redactor of the command redact: with the home's key if there
+// is one, so that tags are the same as in memory, else with a key of this run.
+func (h *house) filter() (cli.Redactor, error) {
+	if _, err := os.Stat(h.home.File("redact.key")); err == nil {
+		return h.redactor()
+	}
+	return redact.New([]byte(h.newID() + h.newID()))
+}
+
+func (h *house) openLog(ctx context.Context, _ memory.AgentID, dir agents.Dir) (*events.Log, []func(), error) {
+	red, err := h.redactor()
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := events.Open(ctx, dir.Path("memory", "events"), events.Options{Now: h.now, NewID: h.newID, Redact: red, Log: h.log})
+	return l, nil, err
+}
+
+// readLog lends a reader of an agent's log.
+func (h *house) readLog(_ context.Context, agent memory.AgentID) (*events.Reader, func(), error) {
+	dir, err := h.home.Find(agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := events.OpenReader(dir.Path("memory", "events"), h.log)
+	return r, func() { h.closed(agent, r) }, nil
+}
+
+// closed closes what was only read; it loses nothing.
+func (h *house) closed(agent memory.AgentID, c io.Closer) {
+	if err := c.Close(); err != nil {
+		h.log.Warn().Err(err).Str("agent", string(agent)).Msg("close after reading")
+	}
+}
+
+func (h *house) openItems(ctx context.Context, agent memory.AgentID, dir agents.Dir) (*working.Store, []func(), error) {
+	red, err := h.redactor()
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg, err := h.cfg.For(agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	log, release, err := h.logs.write(ctx, agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := working.Open(ctx, dir.Path("memory"), working.Options{Agent: agent, Log: log, Redact: red, Now: h.now, NewID: h.newID, MaxItems: cfg.Memory.MaxWorkingItems})
+	return s, []func(){release}, err
+}
+
+func (h *house) readItems(ctx context.Context, agent memory.AgentID, dir agents.Dir) (*working.Store, []func(), error) {
+	log, release, err := h.readLog(ctx, agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := working.OpenReader(ctx, dir.Path("memory"), agent, log)
+	return s, []func(){release}, err
+}
+
+func (h *house) openArchive(ctx context.Context, _ memory.AgentID, dir agents.Dir) (*archive.Store, []func(), error) {
+	red, err := h.redactor()
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := archive.Open(ctx, dir.Path("memory", "archive.db"), archive.Options{Redact: red, Now: h.now})
+	return s, nil, err
+}
+
+func (h *house) readArchive(ctx context.Context, _ memory.AgentID, dir agents.Dir) (*archive.Store, []func(), error) {
+	red, err := h.redactor()
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := archive.Open(ctx, dir.Path("memory", "archive.db"), archive.Options{Redact: red, Now: h.now, ReadOnly: true})
+	return s, nil, err
+}
+
+// sessions returns an agent's sessions; making it opens nothing.
+func (h *house) sessions(agent memory.AgentID, dir agents.Dir) (*session.Store, error) {
+	red, err := h.redactor()
+	if err != nil {
+		return nil, err
+	}
+	return session.Open(dir.Path("sessions"), session.Options{Agent: agent, Now: h.now, Redact: red}), nil
+}
+
+// readRuns lends an agent's run bundles.
+func (h *house) readRuns(_ context.Context, agent memory.AgentID) (*runlog.Store, func(), error) {
+	dir, err := h.home.Find(agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := h.runs(agent, dir)
+	return s, func() {}, err
+}
+
+func (h *house) runs(agent memory.AgentID, dir agents.Dir) (*runlog.Store, error) {
+	red, err := h.redactor()
+	if err != nil {
+		return nil, err
+	}
+	return runlog.Open(dir.Path(), runlog.Options{Agent: agent, Now: h.now, NewID: h.newID, Redact: red}), nil
+}
+
+// episodesOf answers the working store's question for the turns behind an item.
+type episodesOf struct{ h *house }
+
+func (e episodesOf) ByEvent(ctx context.Context, agent memory.AgentID, eventID string) ([]memory.Episode, error) {
+	a, release, err := e.h.followed(ctx, agent)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return a.ByEvent(ctx, eventID)
+}
+
+// followed lends an agent's archive, brought up to date with its log.
+func (h *house) followed(ctx context.Context, agent memory.AgentID) (*archive.Store, func(), error) {
+	log, releaseLog, err := h.readLog(ctx, agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer releaseLog()
+	a, release, err := h.archives.read(ctx, agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := a.Follow(ctx, log); err != nil && !errors.Is(err, memory.ErrUnavailable) {
+		release()
+		return nil, nil, err
+	}
+	return a, release, nil
+}
+
+// app makes the command line.
+func (h *house) app() cli.App {
+	var c op.Catalog
+	c.Add(events.NewService(h.readLog).Ops()...)
+	c.Add(working.NewService(h.items.read, h.items.write, episodesOf{h}).Ops()...)
+	c.Add(runlog.NewService(h.readRuns).Ops()...)
+	return cli.App{
+		Version: version,
+		Catalog: c.Freeze(),
+		Getenv:  h.getenv,
+		Setup:   h.setup,
+		Config:  func() (config.Config, error) { return h.cfg, nil },
+		Commands: []func(*cli.Runner) *cobra.Command{
+			cli.ConfigShow, cli.ConfigValidate, cli.ConfigSchema, cli.Docs, cli.Redact(h.filter),
+		},
+	}
+}

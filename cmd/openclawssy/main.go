@@ -1,0 +1,38 @@
+// Command openclawssy is the memory subsystem in one binary.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/openclawssy/openclawssy/internal/cli"
+)
+
+// version is set by the build.
+var version = "dev"
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run is main with a status to return, so that everything opened is closed.
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	h := newHouse(time.Now, os.Getenv)
+	status := cli.Run(ctx, h.app(), args, cli.Streams{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		Terminal: term.IsTerminal(int(os.Stderr.Fd())), InTTY: term.IsTerminal(int(os.Stdin.Fd())),
+	})
+	if err := h.close(); err != nil {
+		fmt.Fprintln(os.Stderr, "openclawssy:", err)
+		if status == 0 {
+			status = 1
+		}
+	}
+	return status
+}
