@@ -21,6 +21,8 @@ type known struct {
 	stems   map[string]bool
 	slots   map[string]bool
 	hasDay  bool
+	ours    bool // speaks of the user or of "us"
+	renews  bool // replaced another item itself
 	numbers map[string]bool
 	turn    int // position of its turn; -1 for an offered one
 }
@@ -43,6 +45,8 @@ func newKnown(ref, title, content, kind string, at time.Time, turn int) *known {
 	body, _, _ := strings.Cut(content, previously)
 	k := &known{ref: ref, title: title, content: content, kind: kind, turn: turn, stems: stemsOf(body), slots: slotsOf(body), numbers: map[string]bool{}}
 	k.hasDay = len(daysOf(body, at)) > 0
+	k.ours = ownWords.MatchString(body)
+	k.renews = body != content
 	for _, w := range text.Words(body) {
 		if w[0] >= '0' && w[0] <= '9' {
 			k.numbers[w] = true
@@ -50,6 +54,8 @@ func newKnown(ref, title, content, kind string, at time.Time, turn int) *known {
 	}
 	return k
 }
+
+var ownWords = regexp.MustCompile(`(?i)\b(?:user|we|we're|we've|our|us|ours)\b`)
 
 const previously = " (previously: "
 
@@ -103,7 +109,7 @@ func slotsOf(s string) map[string]bool {
 }
 
 var slotOf = slotTable(map[string]string{
-	"home":  "flat apartment house home live lives living moved rent salon landlord tenant wohnung vivo",
+	"home":  "flat apartment house home live lives living moved rent place landlord tenant wohnung vivo",
 	"phone": "phone mobile iphone pixel galaxy smartphone handset android fairphone oneplus xiaomi nokia",
 	"car": "car van skoda vw volkswagen golf toyota volvo audi bmw ford fiat renault peugeot citroen opel seat kia hyundai honda mazda nissan tesla dacia polo corolla " +
 		"yaris fiesta focus clio fabia octavia subaru suzuki jeep mini bike ebike",
@@ -122,7 +128,6 @@ var slotOf = slotTable(map[string]string{
 	"engine":   "engine unity godot unreal bevy",
 	"flight":   "flight fly flying train ferry",
 	"hotel":    "hotel hostel airbnb apartment guesthouse staying",
-	"course":   "class course lesson lessons",
 })
 
 func slotTable(list map[string]string) map[string]string {
@@ -197,27 +202,45 @@ func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d
 			slots++
 		}
 	}
+	comparable := fresh.hasDay && k.hasDay || sharesUnit(fresh, k)
 	sum := min(shared, 3) + 1.5*min(named, 2)
-	if slots > 0 {
+	if slots > 0 && (fresh.ours && k.ours || shared > 0) {
 		sum += 1.5
+		if renews.MatchString(lower) {
+			sum += 1.5
+		}
 	}
 	if fresh.hasDay && k.hasDay && (slots > 0 || shared > 0) {
 		sum++
 	}
-	if turn >= 0 && k.turn >= 0 && turn-k.turn <= 2 && turn != k.turn && correctsLast.MatchString(lower) && fresh.hasDay == k.hasDay {
+	corrects := correctsLast.MatchString(lower)
+	if near := turn - k.turn; corrects && k.turn >= 0 && 0 < near && near <= 2 && comparable {
 		sum += 2.5
 	}
-	if shared == 0 && named == 0 && slots == 0 && sum < 2.5 {
-		return 0
-	}
-	if k.kind == memory.KindPerson && named < 1 || k.kind == memory.KindPreference && named < 1 && d.mood != ruling {
+	ends := endsFault.MatchString(lower)
+	switch {
+	case k.kind == memory.KindIssue && ends && shared >= 1:
+		sum += 1.5
+	case k.kind == memory.KindIssue && named < 1 && slots == 0, k.kind == memory.KindIssue && d.kind == memory.KindDecision:
+		sum -= 2
+	case k.kind == memory.KindPerson && named < 1, k.kind == memory.KindPreference && named < 1 && d.mood != ruling:
 		sum -= 1.5
 	}
-	if k.turn == turn {
-		sum -= 1.5 // two statements of one breath seldom contradict
+	if k.turn >= 0 && turn-k.turn <= 1 && (k.renews || k.turn == turn) && !corrects {
+		sum -= 2 // what was just decided is not undone in the next breath
 	}
 	return sum
 }
+
+var (
+	// renews marks a new holder of a slot: "the new place", "we bought a car".
+	renews = regexp.MustCompile(`\b(?:new|bought|sold|moved|moving|switch(?:ed|ing)?|swapp?(?:ed|ing)?|upgraded|now on|got|no longer|finally|replac(?:ed|ing|es)|instead|take|taking|second-hand|over to|is off|run on|we're in)\b`)
+	// endsFault tells that a problem is over.
+	endsFault = regexp.MustCompile(`\b(?:fixed|resolved|solved|repaired|patched|closed|sorted|done|works (?:again|now|fine)|no more|gone|behoben|went from|passes|green again)\b`)
+)
+
+// sharesUnit reports figures on both sides.
+func sharesUnit(a, b *known) bool { return len(a.numbers) > 0 && len(b.numbers) > 0 }
 
 // correctsLast opens a correction of what was said just before.
 var correctsLast = regexp.MustCompile(`\b(?:actually|correction|scratch that|wait|wait no|no wait|hmm,? no|sorry,? (?:it's|i mean)|i mean|make (?:it|that)|rather|i was wrong|my mistake)\b|\b(?:it's|it is) .{1,30} now\b`)

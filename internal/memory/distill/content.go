@@ -7,13 +7,9 @@ import (
 )
 
 // content writes the item's sentence: the user's own words in the third person,
-// with dates resolved, and the question where they only answer one.
+// with dates resolved, after what they answer where they say little without it.
 func (d *draft) content() string {
 	var b strings.Builder
-	if d.question != "" {
-		b.WriteString(oneLine(d.question))
-		b.WriteString(" — ")
-	}
 	for i, p := range d.parts {
 		if i > 0 {
 			b.WriteByte(' ')
@@ -30,10 +26,13 @@ func (d *draft) say(v *view, i int) string {
 	s := v.text
 	if i == 0 {
 		s = s[leadLength(v):]
+		if d.context != "" {
+			s = d.context + " — " + s
+		}
 	}
 	s = withoutSecrets(s)
 	s = dated(oneLine(s), d.turn.at)
-	if !foreign(v) {
+	if !speaksForeign(v.sentence) {
 		s = inThirdPerson(s, d.turn.subject)
 	}
 	if adopts.MatchString(v.text) && v.start > 0 {
@@ -44,7 +43,7 @@ func (d *draft) say(v *view, i int) string {
 		return "Standing instruction: " + s
 	case d.mood == reminding && i == 0:
 		return d.turn.subject + " asked for a reminder: " + s
-	case i == 0 && d.question == "":
+	case i == 0:
 		return capitalise(s)
 	}
 	return s

@@ -12,7 +12,7 @@ type draft struct {
 	turn       *turn
 	mood       mood
 	parts      []*view
-	question   string // of the assistant, where the sentences only answer it
+	context    string // what was said just before, where the sentences say little without it
 	kind       string
 	importance int
 	confidence float64
@@ -46,17 +46,16 @@ func drafts(t *turn) []*draft {
 			continue
 		}
 		switch {
-		case open != nil && m == open.mood && weight >= attachFrom && open.completes(v, weight):
+		case open != nil && weight >= attachFrom && open.completes(v, m, weight):
 			open.parts = append(open.parts, v)
 		case weight >= keepFrom:
 			open = &draft{turn: t, mood: m, parts: []*view{v}}
-			if loose != nil && m == telling && (isShort(loose) || anaphors[v.core[0].lower]) {
+			if loose != nil && m == telling && (isShort(loose) || anaphors[v.core[0].lower] || announces.MatchString(loose.lower)) {
 				open.parts = []*view{loose, v}
 			}
 			out = append(out, open)
 		case m == telling && weight >= 1:
-			loose = v
-			open = nil
+			open, loose = nil, v
 			continue
 		default:
 			open = nil
@@ -71,36 +70,86 @@ func drafts(t *turn) []*draft {
 
 var takesBack = regexp.MustCompile(`^(?:\w+ )?(?:just |only |i'm |totally )?(?:kidding|joking|jk)\b`)
 
-// completes reports whether v belongs to the fact that d tells: it starts with a
-// pronoun, has no verb of its own, or one of the two is very short.
-func (d *draft) completes(v *view, weight float64) bool {
+// completes reports whether v belongs to the fact that d tells: it hangs on a
+// pronoun, has no verb of its own, is very short, or goes on about the same thing.
+func (d *draft) completes(v *view, m mood, weight float64) bool {
 	last := d.parts[len(d.parts)-1]
-	if v.end-d.parts[0].start > maxDraft || foreign(v) != foreign(last) || len(last.quotes) > 0 && weight >= keepFrom {
-		return false
-	}
+	hangs := anaphors[v.core[0].lower] || adopts.MatchString(v.text)
 	switch {
-	case d.mood != telling:
-		return isShort(v) || !hasVerb(v.core) && len(v.topics) < 5
-	case len(v.core) > 0 && anaphors[v.core[0].lower]:
+	case v.end-d.parts[0].start > maxDraft, d.mood == reminding, m == reminding:
+		return false
+	case d.mood != m:
+		return d.mood == ruling && m == telling && (hangs || !hasVerb(v.core))
+	case speaksForeign(v.sentence) != speaksForeign(last.sentence):
+		return adopts.MatchString(v.text)
+	case hangs, isShort(v), isShort(last):
 		return true
+	case d.mood == ruling:
+		return !hasVerb(v.core) && len(v.topics) < 5
 	case !hasVerb(v.core):
 		return weight < keepFrom || !hasNumber(v.words)
 	}
-	return isShort(v) || isShort(last)
+	both := changeCue.MatchString(last.lower) && changeCue.MatchString(v.lower)
+	return both || decision.MatchString(last.lower) && saysPast.MatchString(v.lower) || sharesTopic(last, v)
+}
+
+// sharesTopic reports a content word in common.
+func sharesTopic(a, b *view) bool {
+	stems := stemsOf(a.text)
+	for s := range stemsOf(b.text) {
+		if stems[s] {
+			return true
+		}
+	}
+	return false
 }
 
 func isShort(v *view) bool { return len(v.words) <= 5 }
 
-// finish sets kind, importance and confidence, and takes the question in where
-// the answer says little without it.
+// finish sets kind, importance and confidence, and takes in what was said before
+// where the sentences say little without it.
 func (d *draft) finish() {
 	first := d.parts[0]
-	if first.answer && !offers.MatchString(d.turn.asked) && d.mood == telling && (len(first.topics) < 5 || !hasVerb(first.core) || yesNo.MatchString(first.lower)) {
-		d.question = d.turn.asked
+	opens := first.sentence == &d.turn.sentences[0]
+	hangs := anaphors[first.core[0].lower] && len(first.names) == 0
+	switch {
+	case d.mood != telling || !opens:
+	case first.answer && !offers.MatchString(d.turn.asked) && (!hasVerb(first.core) || hangs || yesNo.MatchString(first.lower) || len(first.topics) < 3):
+		d.context = answered(d.turn.asked)
+	case hangs && !first.answer:
+		d.context = statedLast(d.turn.heard)
 	}
 	d.kind = d.chooseKind()
 	d.importance, d.confidence = d.chooseWeight()
 }
+
+// answered returns a question that is worth keeping with its answer.
+func answered(question string) string {
+	if len(stemsOf(question)) == 0 || len(question) > maxContext {
+		return ""
+	}
+	return oneLine(question)
+}
+
+// statedLast returns the last sentence of what the other side said, where it
+// states something: a suggestion must not slip in with the reply to it.
+func statedLast(heard string) string {
+	all := sentences(heard)
+	if len(all) == 0 {
+		return ""
+	}
+	last := all[len(all)-1]
+	lower := strings.ToLower(last.text)
+	if last.pasted || len(last.text) > maxContext || len(stemsOf(last.text)) < 2 || strings.HasSuffix(last.text, "?") || proposes.MatchString(lower) || steers(last.text) {
+		return ""
+	}
+	return oneLine(last.text)
+}
+
+const maxContext = 160 // bytes of a question or statement taken in
+
+// proposes marks what an assistant suggests, judges or announces.
+var proposes = regexp.MustCompile(`\b(?:i'd|i would|i could|i can|i'll|i will|you could|you should|you might|you can|suggest|recommend|consider|maybe|perhaps|might|would|could|should|try|always|never|let me|want me|shall)\b`)
 
 // offers are questions of an assistant about its own next step.
 var offers = regexp.MustCompile(`(?i)\b(?:should i|shall i|do you want|want me|would you like|can i|may i|could i|need me|anything else|what can i|how can i|what about|ready)\b`)
@@ -151,7 +200,7 @@ func (d *draft) evidence() []Quote {
 
 var (
 	futureEvent = regexp.MustCompile(`\b(?:appointment|dentist|doctor|viewing|interview|exam|launch|release|deadline|flight|fly|flying|trip|wedding|race|marathon|concert|party|meeting|surgery|operation|delivery|go-live|cutover|live|visit|course|starts?|due|booked|signed up|moves? in|comes?|arrives?|release|demo|talk|defen[cs]e|submission|hand in)\b`)
-	issueShape  = regexp.MustCompile(`\b(?:bug|broken|fails?|failing|crash\w*|error|leak\w*|flaky|corrupt\w*|deadlock|outage|regression|fell over|doesn't work|does not work|not working|died|dies|hangs|wraps|was slow|is slow|stutters?|fixed|resolved)\b`)
+	issueShape  = regexp.MustCompile(`\b(?:bug|broken|fails?|failing|crash\w*|error|leak\w*|flaky|corrupt\w*|deadlock|outage|regression|fell over|doesn't work|does not work|not working|hangs|wraps|was slow|is slow|stutters?|fixed|resolved)\b`)
 	projectName = regexp.MustCompile(`\b(?:repo|repository|project|codebase|service|app|game|thesis|shop|studio|business|company)\b.{0,40}\b(?:called|named|is|for you|it's)\b|\bnew repo\b`)
 )
 
@@ -162,7 +211,7 @@ func (d *draft) chooseKind() string {
 	switch {
 	case d.mood == reminding:
 		return memory.KindReminder
-	case d.mood == ruling, d.any(prefers) && !health[strings.TrimSuffix(lower, ".")]:
+	case d.mood == ruling, d.any(prefers) && !d.any(func(v *view) bool { return hasBase(v.words, health) }):
 		return memory.KindPreference
 	case d.any(func(v *view) bool { return decision.MatchString(v.lower) }):
 		return memory.KindDecision

@@ -44,10 +44,15 @@ func classify(s *sentence, t *turn) mood {
 		return asking
 	case isWavering(lower):
 		return wavering
+	case speaksForeign(s):
+		return telling
 	case len(s.quotes) > 0 && !adopts.MatchString(s.text):
 		return quoting
 	case isReported(lower) && !adopts.MatchString(s.text):
 		return quoting
+	}
+	if reportsBack.MatchString(lower) {
+		return ordering
 	}
 	if isImperative(core, lower) {
 		if isStanding(core, lower, t) {
@@ -163,7 +168,7 @@ var settles = regexp.MustCompile(`\b(?:decided|decision|settled|it is(?:,|\.|$)|
 // reported matches the words of a third person; what authorities order or find is
 // a fact about the user all the same.
 var (
-	reported = regexp.MustCompile(`\b(?:he|she|they|[a-z]+) (?:says?|said|claims?|claimed|reckons?|reckoned|thinks?|thought|swears?|swore|insists?|believes?|joked|jokes|wants to know|asks if|asked if|asks whether|asked whether|keeps? (?:saying|telling|asking)|told (?:me|us|him|her|them)|swears by|recommends?|suggests?|suggested|recommended)\b`)
+	reported = regexp.MustCompile(`\b(?:(?:he|she|they|people|some) (?:say|claim|reckon|think|swear|believe)|[a-z]+ (?:says|said|claims|claimed|reckons|reckoned|thinks|thought|swears|swore|insists|insisted|believes|joked|jokes)|[a-z]+ (?:wants to know|asks if|asked if|asks whether|asked whether|keeps? (?:saying|telling|asking)|told (?:me|us|him|her|them)|swears by|recommends|suggests|suggested|recommended))\b`)
 	selfSaid = regexp.MustCompile(`\b(?:i|we|you) (?:said|say|told|think|thought|believe|reckon|swear|asked|suggest|recommend)\b`)
 	// authorities are those whose word settles a matter of fact.
 	authorities = regexp.MustCompile(`\b(?:doctor|dr\.?|gp|surgeon|consultant|nurse|midwife|dentist|vet|physio|specialist|hospital|clinic|lab|pharmacist|bank|landlord|landlady|school|teacher|kindergarten|nursery|council|ministry|authority|airline|insurance|insurer|embassy|court|lawyer|solicitor|accountant|tax|boss|manager|client|customer|legal|security|supervisor|professor|examiner|vendor|supplier|provider|support|mechanic|garage|electrician|plumber|inspector|publisher|editor|hr|management|ärztin|arzt)\b`)
@@ -186,9 +191,12 @@ var imperativeVerbs = wordSet(`run show give keep use write send make put try ch
 	block reserve pay log1 warn hide highlight expect insert replace undo redo return ring text email mail message
 	halte verwende benutze schreib schreibe antworte nimm mach gib zeig vermeide usa responde escribe evita pon dame`)
 
+// reportsBack ends a task: "and tell me the numbers".
+var reportsBack = regexp.MustCompile(`\b(?:and|then) (?:tell|show|send|give|let) me\b|\band report\b`)
+
 // nounNext are words that show that an imperative-looking first word is a noun or
 // the subject: "Change of plan", "Run went well".
-var nounNext = wordSet(`of is are was were has had have will went got goes gets changed moved failed passed arrived came comes does did can could says said starts started
+var nounNext = wordSet(`of is are was were has had have will went got goes gets then changed moved failed passed arrived came comes does did can could says said starts started
 	ends ended takes took time times went 's results result runs ran works worked looks looked costs cost`)
 
 // isImperative reports requests and rules: a bare verb in front, "no ..." without a
@@ -208,7 +216,7 @@ func isImperative(core []word, lower string) bool {
 	case first == "no" && second != "":
 		return !noTalk.MatchString(lower)
 	case first == "never" || first == "always" || first == "don't" || first == "do" && second == "not":
-		return !subjectPronouns[second] && !strings.HasSuffix(second, "ed")
+		return !subjectPronouns[second] && !auxiliaries[second] && !strings.HasSuffix(second, "ed") && second != "mind"
 	case first == "only" || first == "nothing" || first == "not":
 		return len(core) > 2 && (strings.Contains(lower, "please") || strings.Contains(lower, " for me"))
 	case first == "in" && strings.Contains(lower, "please"):
@@ -219,7 +227,7 @@ func isImperative(core []word, lower string) bool {
 	return imperativeVerbs[first] && !nounNext[second] && !strings.HasSuffix(first, "s") && !strings.Contains(core[0].after, ":")
 }
 
-var noTalk = regexp.MustCompile(`\bno (?:idea|worries|problem|rush|wait|thanks|thank|way|need|doubt|wonder|clue|matter|hurry|offence|offense|pressure|luck|news|sign|one|but|that|it|i|we|he|she|they|longer|more than)\b`)
+var noTalk = regexp.MustCompile(`\bno (?:idea|worries|problem|rush|wait|thanks|thank|way|need|doubt|wonder|clue|matter|hurry|offence|offense|pressure|luck|news|sign|one|but|that|it|i|we|he|she|they|longer|more)\b`)
 
 var decides = regexp.MustCompile(`\b(?:let's (?:go with|stick (?:with|to)|call it|use|take|settle on|do it on|keep|make it|switch to|move to|stay with|aim for|say)|go with)\b`)
 
@@ -251,6 +259,8 @@ func isStanding(core []word, lower string, t *turn) bool {
 		return false
 	case first == "never" || first == "always":
 		return true
+	case first == "no" && len(core) <= 3 && !marked && !strings.Contains(lower, "please"):
+		return accepted && echoes(t.reply, core[1:]) // a bare "no gadgets" turns down an offer
 	case first == "no" || first == "in":
 		return len(core) >= 2
 	case marked && !t.acted:
@@ -259,6 +269,17 @@ func isStanding(core []word, lower string, t *turn) bool {
 		return true
 	case genericObject(core) && accepted:
 		return true
+	}
+	return false
+}
+
+// echoes reports that a reply takes up one of the words.
+func echoes(reply string, words []word) bool {
+	reply = strings.ToLower(reply)
+	for _, w := range words {
+		if len(w.lower) > 3 && strings.Contains(reply, strings.TrimSuffix(w.lower, "s")) {
+			return true
+		}
 	}
 	return false
 }

@@ -267,13 +267,12 @@ func looksLikeCode(s string) bool { return codeForm.MatchString(s) }
 
 // introducesPaste matches the lead of a text that somebody else wrote, up to its
 // colon.
-var introducesPaste = regexp.MustCompile(`(?i)^(?:.*\b)?(?:` +
+var introducesPaste = regexp.MustCompile(`(?i)^(?:(?:and |ok |so )*(?:from|by) (?:the |my |our |their |a )?[\w' ]{2,30}(?:, [\w' ]{2,40})?|(?:.*\b)?(?:` +
 	`(?:says|said|wrote|writes|writing|texted|messaged|told (?:me|us)|printed|posted|pasted|forwarded|sent(?: (?:me|us))?|shared|replied|answered|schreibt|schrieb|sagt|sagte|meinte|dice|dijo|escribi[oó])(?: [\w.,' ]{0,40})?` +
-	`|(?:from|by) (?:the |my |our |their |a )?[\w' ]{2,30}(?:, [\w' ]{2,40})?` +
 	`|(?:here'?s|here is|this is|got|found|read|saw)\b[^:]{0,60}\b(?:note|notes|mail|e-?mail|letter|message|text|post|blog|thread|forum|article|docs?|readme|review|comment|page|output|log|quote|flyer|ad|snippet|paragraph|newsletter)[^:]{0,40}` +
 	`|(?:note|nota|notiz|mail|letter|message|text|comment|post|review)s? (?:from|by|of|de|von|on)\b[^:]{0,60}` +
 	`|[她他](?:写道|说|写|回复)` +
-	`)\s*[:：]`)
+	`))\s*(?:[:：]\s|[:：]$|：)`)
 
 // adopts matches the beginning of a sentence in which the user makes a text that
 // went before their own.

@@ -74,8 +74,11 @@ var signals = []signal{
 	}},
 	{"tells of a fault or its end", 1, func(v *view) bool { return has(v.words, issueWords) || has(v.words, fixWords) }},
 	{"announces itself", 1, func(v *view) bool { return announces.MatchString(v.lower) }},
+	{"introduces", 1, func(v *view) bool { return introduces.MatchString(v.lower) }},
+	{"contrasts", 1, func(v *view) bool { return strings.Contains(v.text, ", not ") || strings.Contains(v.text, " and not ") }},
+	{"makes a rule for a case", 1.5, func(v *view) bool { return caseRule.MatchString(v.lower) }},
 	{"explains a foreign text", 2, func(v *view) bool { return adopts.MatchString(v.text) }},
-	{"is said in another language", 1, func(v *view) bool { return foreign(v) }},
+	{"is said in another language", 1, func(v *view) bool { return speaksForeign(v.sentence) }},
 
 	// How the assistant takes it.
 	{"is noted by the assistant", 1, func(v *view) bool { return notes.MatchString(v.turn.reply) }},
@@ -90,7 +93,10 @@ var signals = []signal{
 	{"hangs on what went before", -.5, func(v *view) bool { return len(v.core) > 0 && anaphors[v.core[0].lower] }},
 	{"says little", -1.5, func(v *view) bool { return len(v.topics) < 2 && !isUnspaced(v.text) }},
 	{"is a fragment", -.5, func(v *view) bool { return len(v.topics) < 4 && !hasVerb(v.core) }},
-	{"holds a secret", -2, func(v *view) bool { return strings.Contains(v.text, "[REDACTED:") }},
+	{"has only just happened", -1.5, func(v *view) bool { return justNow.MatchString(v.lower) }},
+	{"is over within the hour", -3, func(v *view) bool { return withinHour.MatchString(v.lower) }},
+	{"hangs on a relative", -1, func(v *view) bool { return v.core[0].lower == "which" }},
+	{"holds a secret", -3, func(v *view) bool { return strings.Contains(v.text, "[REDACTED:") }},
 	{"is figurative or vague", -1.5, func(v *view) bool { return vague.MatchString(v.lower) }},
 	{"tells what somebody does at the keyboard", -1.5, func(v *view) bool { return atHand.MatchString(v.lower) }},
 	{"is told for fun", -1, func(v *view) bool { return strings.Contains(v.lower, "like an ") && len(v.names) == 0 }},
@@ -109,14 +115,22 @@ var (
 	aboutAssistant = regexp.MustCompile(`^(?:you|you're|you've|you'll|you'd|your|thank you|thanks|i (?:love|like) (?:you|it|that|this|when|how|a \w+ (?:who|that))|love (?:it|that|this)|i knew|told you|as i said|we talked|i (?:said|told|asked|know|see|mean|can read|knew|thought|hope|bet|promise|swear))\b`)
 	courtesy       = regexp.MustCompile(`\b(?:thanks|thank you|thx|cheers|sorry|hello|hi|bye|goodbye|good ?night|good morning|see you|talk (?:soon|later)|have a (?:good|nice)|you're a|well done|nice one|good (?:one|catch|work|job|point)|never ?mind|no worries|welcome)\b`)
 	vague          = regexp.MustCompile(`\b(?:you know what i mean|or whatever|or something|i mean|like a (?:stone|rock|baby|log|pro|king|queen)|says me|to be honest i|feels like|as if|basically|literally|in his hole|god help|for the love of|apparently|supposedly|allegedly|somehow)\b`)
-	atHand         = regexp.MustCompile(`\b(?:here's|here is|here are|let me|i'll (?:look|see|check|try|ask|send|paste|read|go|be back|have a look|do it|take a look|think|tell|walk|explain|show|wait|let)|look at|check this|see (?:below|above|attached)|attached|have a look|back in|be right|brb|hang on|hold on|one sec|wait|just (?:texted|called|told|died|typed|saw|read|realised|realized|noticed|found this)|i (?:ran|pasted|typed|clicked|pressed|copied)|in (?:ten|five|twenty|\d+) minutes?|before the (?:call|meeting))\b`)
+	atHand         = regexp.MustCompile(`\b(?:here's|here is|here are|let me|i'll (?:look|see|check|try|ask|send|paste|read|go|be back|have a look|do it|take a look|think|tell|walk|explain|show|wait|let)|look at|check this|see (?:below|above|attached)|attached|have a look|back in|be right|brb|hang on|hold on|one sec|wait|just (?:texted|called|told|died|typed|saw|read|realised|realized|noticed|found this)|i (?:ran|pasted|typed|clicked|pressed|copied))\b`)
+)
+
+var (
+	// introduces says what a thing is for: "it's the service that ...".
+	introduces = regexp.MustCompile(`\b(?:it's|is|are|'s) (?:the|a|an|our|my) [\pL\d' -]{2,40}? (?:that|which|who|where|for)\b|\bnew (?:repo|project|game|client|job|member|colleague|person|flatmate|address|number)\b|\bthis is (?:for )?(?:the|my|our) \S+ (?:repo|project|app|game|thesis|service|team)\b`)
+	caseRule   = regexp.MustCompile(`^(?:if|when|whenever|before|after|unless|once) (?:you|we|it|there|something|someone|a|an|the|any)\b`)
+	justNow    = regexp.MustCompile(`\b(?:i|we|i've|we've|have|has|'s) just \w+(?:ed|t|en|ne|w)\b`)
+	withinHour = regexp.MustCompile(`\bin (?:a|one|two|five|ten|fifteen|twenty|thirty|half an|an|\d+) (?:minutes?|mins?|seconds?|hour|sec|moment)\b|\bright now\b|\bthis minute\b`)
 )
 
 // changeCue are the words of correction and of ending.
-var changeCue = regexp.MustCompile(`\b(?:actually|instead|no longer|not (?:\w+ ){0,3}any ?more|any ?more|anymore|used to|changed?|change of plan|moved|moving (?:to|off|from|away)|moves|pushed|postponed|rescheduled|shifted|shifts|delayed|brought forward|bumped|cancelled|canceled|called off|is off|are off|is out|is gone|are gone|gone|scratch that|take (?:it|that|the \w+ thing|the earlier thing) back|i was wrong|my mistake|correction|wait,? no|hmm,? no|switch(?:ed|ing)|swap(?:ped|ping)?|replac(?:ed|ing|es)|dropp?(?:ed|ing)|ditched|sold|quit|gave up|stopped|fixed|resolved|solved|no more|new|now|these days|from now|turns out|upgraded|downgraded|raised|lowered|pulled out|takes? over|took over|can go|not the|forget the|goes? to|went (?:to|from)|back to|nicht mehr|jetzt|stattdessen|doch|ya no|ahora|en vez de|finally|found out|bought|got a new|over to)\b`)
+var changeCue = regexp.MustCompile(`\b(?:actually|instead|no longer|not (?:\w+ ){0,3}any ?more|any ?more|anymore|used to|changed?|change of plan|moved|moving (?:to|off|from|away)|moves|pushed|postponed|rescheduled|shifted|shifts|delayed|brought forward|bumped|cancelled|canceled|called off|is off|are off|is out|is gone|are gone|gone|scratch that|take (?:it|that|the \w+ thing|the earlier thing) back|i was wrong|my mistake|correction|wait,? no|hmm,? no|switch(?:ed|ing)|swap(?:ped|ping)?|replac(?:ed|ing|es)|dropp?(?:ed|ing)|ditched|sold|quit|gave up|stopped|fixed|resolved|solved|no more|new|now|these days|from now|turns out|upgraded|downgraded|raised|lowered|pulled out|takes? over|took over|can go|not the|forget the|goes? to|went (?:to|from)|back to|nicht mehr|jetzt|stattdessen|doch|ya no|ahora|en vez de|finally|found out|is done|no more|bought|got a new|over to)\b`)
 
 // decision are the words that settle something.
-var decision = regexp.MustCompile(`\b(?:(?:i|we|i've|we've|they) (?:\w+ ){0,2}(?:decided|agreed|settled|chose|picked|opted)|decision|decided|settled|let's (?:go with|stick (?:with|to)|call it|use|take|settle on|do it on|keep|make it|switch to|move to|stay with|aim for|say)|(?:going|go|went|we go|goes) (?:with|for)|it is(?: then)?$|it's going to be|we(?:'re| are) (?:moving|switching|migrating|dropping|replacing|getting|taking|keeping|staying|using|going)|we take|we'll (?:use|take|go|do|keep|stay|stick|move|switch|have|get)|(?:stays|it is|then)$|final (?:answer|decision|call|version|name)|the (?:plan|deal|winner|favourite|name) is|her call|his call|my call|wir haben (?:uns )?(?:beschlossen|entschieden)|hemos decidido|我们决定|instead)\b`)
+var decision = regexp.MustCompile(`\b(?:(?:i|we|i've|we've|they) (?:\w+ ){0,2}(?:decided|agreed|settled|chose|picked|opted)|decision|decided|settled|let's (?:go with|stick (?:with|to)|call it|use|take|settle on|do it on|keep|make it|switch to|move to|stay with|aim for|say)|(?:going|go|went|we go|goes) (?:with|for)|[\pL\d]+ it is(?: then)?$|it's going to be|we(?:'re| are) (?:moving|switching|migrating|dropping|replacing|getting|taking|keeping|staying|using|going)|we take|we'll (?:use|take|go|do|keep|stay|stick|move|switch|have|get)|[\pL\d]+ (?:stays|then)$|final (?:answer|decision|call|version|name)|the (?:plan|deal|winner|favourite|name) is|her call|his call|my call|wir haben (?:uns )?(?:beschlossen|entschieden)|hemos decidido|我们决定|instead)\b`)
 
 var preferCue = regexp.MustCompile(`\b(?:i|we|i'd|we'd|i'm|we're|my|i've|ich|wir|yo)\b.{0,25}\b(?:prefer|prefers|rather|can't stand|cannot stand|hate|hates|love|loves|like|likes|dislike|don't like|don't want|want|favourite|favorite|only (?:drink|eat|use|buy|wear|read|listen|work|take|want|ever)|never (?:eat|drink|use|wear|buy|take|touch)|not a fan|big fan|allergic|don't (?:eat|drink|do|use|want)|won't|no fan of|avoid|trinke|esse|mag|bevorzuge|prefiero|me gusta|odio)\b|我(?:喜欢|不喜欢|只|更喜欢)`)
 
@@ -214,15 +228,20 @@ func tellsMoment(v *view) bool {
 	for i, w := range v.core {
 		switch w.lower {
 		case "i'm", "we're", "im", "i", "we", "am", "was", "is", "are", "'s", "he's", "she's", "it's", "that's", "feeling", "feel":
-			for _, next := range v.core[i+1 : min(i+4, len(v.core))] {
+			for _, next := range v.core[i+1 : min(i+3, len(v.core))] {
 				if transient[next.lower] {
 					return !hasNumber(v.words) && len(v.names) == 0
+				}
+				if !adverbs[next.lower] && !strengths[next.lower] {
+					break
 				}
 			}
 		}
 	}
 	return false
 }
+
+var strengths = wordSet(`so very too quite a bit pretty totally completely absolutely not`)
 
 // echoed reports that the assistant's answer repeats words of the statement
 // without asking about them.
@@ -243,15 +262,15 @@ func echoed(v *view) bool {
 var foreignWords = wordSet(`ich wir mein meine unser unsere ist sind nicht nur kein keine und mit für wird werden habe haben der die das
 	yo mi mis es somos no nos tenemos tengo con para una los las el nuestro nuestra je nous mon ma est avec`)
 
-// foreign reports a statement in another language than English that speaks in the
-// first person.
-func foreign(v *view) bool {
+// speaksForeign reports a statement in another language than English that speaks
+// in the first person.
+func speaksForeign(s *sentence) bool {
 	n, self := 0, false
-	for _, w := range v.words {
+	for _, w := range s.words {
 		if foreignWords[w.lower] {
 			n++
 			self = self || firstPerson[w.lower]
 		}
 	}
-	return self && n >= 2 || strings.Contains(v.text, "我") && isUnspaced(v.text)
+	return self && n >= 2 || strings.Contains(s.text, "我") && isUnspaced(s.text)
 }

@@ -5,6 +5,12 @@ import (
 	"strings"
 )
 
+var (
+	englishSelf = regexp.MustCompile(`(?i)\b(?:i|i['’]?m|i['’]?ve|i['’]d|i['’]ll|my|me|mine|myself)\b`)
+	quotedPart  = regexp.MustCompile("\"[^\"]*\"|“[^”]*”|`[^`]*`")
+	voiceWord   = regexp.MustCompile(`[\pL\d]+(?:['’][\pL]+)?`)
+)
+
 // inThirdPerson rewrites English first-person pronouns, so that a memory reads
 // the same to whoever recalls it: "I'm allergic" becomes "User is allergic". "We"
 // and "our" stay: who else is meant is not known. Text in quotation marks stays.
@@ -13,78 +19,74 @@ func inThirdPerson(s, subject string) string {
 		return s
 	}
 	var b strings.Builder
-	for i, part := range quotedPart.Split(s, -1) {
-		if i > 0 {
-			b.WriteString(quotedPart.FindAllString(s, -1)[i-1])
-		}
-		b.WriteString(turnRound(part, subject))
+	at := 0
+	for _, quote := range quotedPart.FindAllStringIndex(s, -1) {
+		b.WriteString(turnRound(s[at:quote[0]], subject))
+		b.WriteString(s[quote[0]:quote[1]])
+		at = quote[1]
 	}
+	b.WriteString(turnRound(s[at:], subject))
 	return b.String()
 }
 
-var (
-	englishSelf = regexp.MustCompile(`(?i)\b(?:i|i'm|i’m|i've|i’ve|i'd|i’d|i'll|i’ll|my|me|mine|myself)\b`)
-	quotedPart  = regexp.MustCompile("\"[^\"]*\"|“[^”]*”|`[^`]*`")
-	selfWord    = regexp.MustCompile(`(?i)\b(i['’]?m|i['’]?ve|i['’]d|i['’]ll|i|myself|my|mine|me)\b( [\pL'’]+)?( [\pL'’]+)?`)
-)
-
+// turnRound rewrites the words of one stretch. After "I" the next verb takes the
+// ending of the third person; adverbs between the two are passed over.
 func turnRound(s, subject string) string {
-	return selfWord.ReplaceAllStringFunc(s, func(m string) string {
-		parts := selfWord.FindStringSubmatch(m)
-		self, rest := strings.ToLower(strings.ReplaceAll(parts[1], "’", "'")), parts[2]+parts[3]
-		switch self {
-		case "i'm", "im":
-			return subject + " is" + rest
-		case "i've", "ive":
-			return subject + " has" + rest
-		case "i'd":
-			return subject + " would" + rest
-		case "i'll":
-			return subject + " will" + rest
-		case "i":
-			return subject + agree(parts[2], parts[3])
-		case "my":
-			return subject + "'s" + turnRound(rest, subject)
-		case "mine":
-			return subject + "'s" + turnRound(rest, subject)
+	var b strings.Builder
+	at := 0
+	verbNext := false
+	for _, place := range voiceWord.FindAllStringIndex(s, -1) {
+		b.WriteString(s[at:place[0]])
+		verbNext = verbNext && strings.TrimSpace(s[at:place[0]]) == ""
+		at = place[1]
+		written := s[place[0]:place[1]]
+		lower := strings.ToLower(strings.ReplaceAll(written, "’", "'"))
+		form, isSelf := selfForms[lower]
+		switch {
+		case isSelf:
+			b.WriteString(subject + form)
+			verbNext = lower == "i"
+		case verbNext && (adverbs[lower] || strings.HasSuffix(lower, "ly")):
+			b.WriteString(written)
+		case verbNext:
+			b.WriteString(thirdForm(written, lower))
+			verbNext = false
+		default:
+			b.WriteString(written)
 		}
-		return subject + turnRound(rest, subject)
-	})
+	}
+	return b.String() + s[at:]
 }
 
-// agree puts the verb after "I" into the third person. An adverb may stand
-// between them.
-func agree(first, second string) string {
-	verb := strings.ToLower(strings.TrimSpace(strings.ReplaceAll(first, "’", "'")))
-	if (adverbs[verb] || strings.HasSuffix(verb, "ly")) && second != "" {
-		return first + agree(second, "")
-	}
-	if form, irregular := thirdForms[verb]; irregular {
-		return " " + form + second
-	}
-	if verb == "" || !presentVerbs[verb] {
-		return first + second
-	}
-	return " " + withS(verb) + second
+// selfForms is what follows the subject's name for each word of the first person.
+var selfForms = map[string]string{
+	"i": "", "i'm": " is", "im": " is", "i've": " has", "ive": " has", "i'd": " would", "i'll": " will",
+	"me": "", "myself": "", "my": "'s", "mine": "'s",
 }
 
-func withS(verb string) string {
-	switch {
-	case strings.HasSuffix(verb, "s"), strings.HasSuffix(verb, "sh"), strings.HasSuffix(verb, "ch"), strings.HasSuffix(verb, "x"), strings.HasSuffix(verb, "o"):
-		return verb + "es"
-	case strings.HasSuffix(verb, "y") && !strings.ContainsAny(verb[len(verb)-2:len(verb)-1], "aeiou"):
-		return verb[:len(verb)-1] + "ies"
+func thirdForm(written, lower string) string {
+	if form, irregular := thirdForms[lower]; irregular {
+		return form
 	}
-	return verb + "s"
+	if !presentVerbs[lower] {
+		return written
+	}
+	switch last := lower[len(lower)-1]; {
+	case last == 's', last == 'x', last == 'o', strings.HasSuffix(lower, "sh"), strings.HasSuffix(lower, "ch"):
+		return lower + "es"
+	case last == 'y' && !strings.ContainsRune("aeiou", rune(lower[len(lower)-2])):
+		return lower[:len(lower)-1] + "ies"
+	}
+	return lower + "s"
 }
 
 var (
-	adverbs    = wordSet(`always never only usually also still just really often sometimes mostly even already generally normally now hardly almost both all`)
-	thirdForms = map[string]string{"am": "is", "have": "has", "do": "does", "don't": "doesn't", "dont": "doesn't", "haven't": "hasn't", "was": "was", "were": "were"}
+	adverbs    = wordSet(`always never only usually also still just really often sometimes mostly even already now hardly almost both all`)
+	thirdForms = map[string]string{"am": "is", "have": "has", "do": "does", "don't": "doesn't", "haven't": "hasn't"}
 	// presentVerbs are the verbs that a statement about oneself is made with, in
-	// the form that has no ending. One that is not listed stays as it is.
-	presentVerbs = wordSet(`live work use own run speak study teach need prefer hate like love cost weigh drink eat drive cycle play train sleep suffer manage maintain deploy ship
-		wear take want keep know think mean see feel go get make come stay rent pay earn owe fly leave meet start finish walk swim climb bake cook grow write read
+	// the form without an ending. One that is not listed stays as it is.
+	presentVerbs = wordSet(`live work use own run speak study teach need prefer hate like love weigh drink eat drive cycle play train sleep suffer manage maintain deploy ship
+		wear take want keep know think mean see feel go get make come stay rent pay earn owe fly leave meet start finish walk swim climb bake cook grow write
 		draw paint sing dance collect build sell buy order listen watch learn believe remember forget hope plan expect trust avoid enjoy miss call send bring
-		belong depend help look work live carry carry travel commute volunteer smoke swim row sew knit brew garden teach follow support test commit push merge review`)
+		belong depend help look carry travel commute volunteer smoke row sew knit brew garden follow support test commit push merge review`)
 )

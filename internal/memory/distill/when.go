@@ -2,6 +2,7 @@ package distill
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ func daysOf(s string, at time.Time) []day {
 			d.Year = nearestYear(d.Month, d.Day, at)
 		}
 		when, ok := d.Time(at.Location())
-		if !ok || when.Day() != d.Day {
+		if !ok || when.Day() != d.Day || blurred.MatchString(strings.ToLower(s[d.Start:d.End])) {
 			continue
 		}
 		out = append(out, day{date: when, start: d.Start, end: d.End})
@@ -49,10 +50,14 @@ func daysOf(s string, at time.Time) []day {
 		gap := (int(weekdayNames[lower[m[2]:m[3]]]) - int(at.Weekday()) + 6) % 7
 		out = append(out, day{date: startOfDay(at.AddDate(0, 0, gap+1)), start: m[0], end: m[1]})
 	}
+	slices.SortFunc(out, func(a, b day) int { return a.start - b.start })
 	return out
 }
 
 var (
+	// blurred are spans that the text package resolves to one day though more are
+	// meant, or that only say that it is now.
+	blurred = regexp.MustCompile(`week|^in |^to(?:day|night)|^this (?:morning|afternoon|evening)`)
 	// bareDay is a day of the month without its month.
 	bareDay = regexp.MustCompile(`\b(?:the|monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?: the)? (\d{1,2})(?:st|nd|rd|th)\b`)
 	// weekdayAhead is a weekday that is to come; plurals and "every" recur.
@@ -106,15 +111,12 @@ func dated(s string, at time.Time) string {
 	past := saysPast.MatchString(strings.ToLower(s))
 	for i := len(days) - 1; i >= 0; i-- { // from the end, so that spans stay true
 		d := days[i]
-		if i > 0 && covered(days[:i], d.start, d.end) {
-			continue
-		}
 		said := strings.ToLower(s[d.start:d.end])
 		if past && strings.HasPrefix(said, "on ") && d.date.After(at) {
 			d.date = d.date.AddDate(0, 0, -7)
 		}
 		iso := d.date.Format(time.DateOnly)
-		if !strings.Contains(s, iso) {
+		if !strings.Contains(s, iso) && !strings.HasPrefix(s[d.end:], "'") {
 			s = s[:d.end] + " (" + iso + ")" + s[d.end:]
 		}
 	}

@@ -49,7 +49,7 @@ var (
 
 	// anaphors at the head of a sentence tie it to the one before.
 	anaphors = wordSet(`he she it they he's she's it's they're they've he'll she'll it'll they'll his her their that that's this these those which same both
-		neither everything there er sie es ihr sein danach dort ella él`)
+		neither everything there er sie es ihr sein danach dort das dies ella él esto eso`)
 
 	// kin and roles: nouns that make a name a person.
 	kin = wordSet(`mother mum mam mom mama ma father dad papa da brother sister son daughter wife husband partner girlfriend boyfriend fiancé fiancée fiance fiancee
@@ -119,7 +119,7 @@ var (
 	fixWords = wordSet(`fixed resolved solved repaired patched closed sorted works healed cured gone behoben repariert arreglado`)
 
 	// transient adjectives and participles describe the moment.
-	transient = wordSet(`tired wrecked exhausted knackered hungry thirsty starving bored busy late early back home here there in off out done ready awake asleep sick cold hot warm happy sad
+	transient = wordSet(`tired wrecked exhausted knackered hungry thirsty starving bored busy late early back home here there done ready awake asleep sick cold hot warm happy sad
 		sorry glad sure afraid delighted excited nervous stressed annoyed angry raging fine ok okay grand good great bad well better worse alive confused lost stuck
 		curious impressed amazed surprised typing sitting standing lying waiting looking thinking wondering kidding joking talking trying working walking watching laughing crying
 		dreaming freezing melting dying icing heading running serious right wrong`)
