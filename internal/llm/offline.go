@@ -126,23 +126,41 @@ func readBlock(content string) (rest string, block []line) {
 	return strings.TrimSpace(strings.Join(left, "\n")), block
 }
 
+// What a message wants, by its form. English only, but for the question mark;
+// anything else is taken for a statement.
 var (
-	sentence = regexp.MustCompile(`[^.!?？！。؟\n]*[.!?？！。؟\n]*`)
-	question = regexp.MustCompile(`(?i)[?？؟]\s*$|^\s*(?:(?:and|so|but|ok|okay|well|hey|please)[, ]+)*(?:who|whom|whose|what|which|when|where|why|how|is|are|am|was|were|do|does|did|can|could|will|would|should|has|have you|had|tell me|remind me (?:what|when|where|who|which|how|why|of)|show me|list|recall|search|find)\b`)
-	greeting = regexp.MustCompile(`(?i)^\s*(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)\b[\s\w,]{0,20}[.!]*\s*$`)
-	thanks   = regexp.MustCompile(`(?i)^\s*(?:thanks|thank you|thx|cheers|great|ok|okay|perfect)\b[\s\w,]{0,20}[.!]*\s*$`)
-	demand   = regexp.MustCompile(`(?i)^\s*(?:please\s+)?(?:write|translate|summari[sz]e|explain|calculate|compute|generate|draft|create|make|compose|book|order|buy|send|open|play|run|code|fix|help|draw|convert|sing|give me|let's)\b`)
+	sentence     = regexp.MustCompile(`(?s).+?(?:[.!?؟]+(?:\s|$)|[。？！\n]+|$)`)
+	questionMark = regexp.MustCompile(`[?？؟]\s*$`)
+	// A question word asks, unless a clause follows: "when I was young".
+	questionWord = regexp.MustCompile(`(?i)^\s*(?:(?:and|so|but|ok|okay|well|hey|please)[, ]+)*(?:who|whom|whose|what|which|when|where|why|how)(?:'?s)?\b`)
+	clauseWord   = regexp.MustCompile(`(?i)^\s*(?:(?:and|so|but|ok|okay|well|hey|please)[, ]+)*(?:who|what|which|when|where|why|how)\s+(?:i|you|we|he|she|it|they|my|your|our|his|her|their)\b`)
+	inversion    = regexp.MustCompile(`(?i)^\s*(?:is|are|am|was|were|do|does|did|can|could|will|would|should|has|have|had)\s+(?:i|you|we|he|she|it|they|my|your|our|his|her|their|the|there|this|that|any(?:one|body|thing)?)\b`)
+	request      = regexp.MustCompile(`(?i)^\s*(?:please\s+)?(?:tell me|remind me (?:what|when|where|who|which|how|why|of)|show me|list|recall|search|find)\b`)
+	toKeep       = regexp.MustCompile(`(?i)^\s*(?:(?:please|(?:can|could|will) you)\s+)*(?:remember|note|keep in mind|don'?t forget)(?: that| this| i| my|:)`)
+	greeting     = regexp.MustCompile(`(?i)^\s*(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)\b[\s\w,]{0,20}[.!]*\s*$`)
+	thanks       = regexp.MustCompile(`(?i)^\s*(?:thanks|thank you|thx|cheers|great|ok|okay|perfect)\b[\s\w,]{0,20}[.!]*\s*$`)
+	demand       = regexp.MustCompile(`(?i)^\s*(?:please\s+)?(?:write|translate|summari[sz]e|explain|calculate|compute|generate|draft|create|make|compose|book|order|buy|send|open|play|run|code|fix|help|draw|convert|sing|give me|let's)\b`)
 )
 
 // questions returns the sentences of s that ask something, joined; "" for none.
 func questions(s string) string {
 	var asked []string
 	for _, part := range sentence.FindAllString(s, -1) {
-		if question.MatchString(part) {
+		if asks(part) {
 			asked = append(asked, strings.TrimSpace(part))
 		}
 	}
 	return strings.Join(asked, " ")
+}
+
+func asks(sentence string) bool {
+	switch {
+	case toKeep.MatchString(sentence):
+		return false
+	case questionMark.MatchString(sentence), inversion.MatchString(sentence), request.MatchString(sentence):
+		return true
+	}
+	return questionWord.MatchString(sentence) && !clauseWord.MatchString(sentence)
 }
 
 // fromMemory answers a question with the lines of the block that share most of
