@@ -86,6 +86,7 @@ var placeholders = setOf(`
 var hints = []string{
 	"your", "example", "placeholder", "xxxx", "****", "....", "changeme", "change_me", "change-me", "replace_me", "replaceme",
 	"replace-me", "redacted", "_here", "-here", "insert_", "insert-", "my_secret_", "<", "•••", "●●●", "…",
+	"[0-9", "[a-z", "[^", "(?", "\\w", "\\s", "\\d", ".*", ".+",
 }
 
 // isPlaceholderToken tells whether the body of a vendor's token is made up for a manual.
@@ -148,7 +149,10 @@ func isReference(v string) bool {
 		return len(v) <= 3 || v[len(v)-1] == '%' && isIdentifier(v[1:len(v)-1])
 	case '{', '<', '[':
 		return isBracketed(v)
-	case ':', '@', '&', '*', '?':
+	case '&', '*':
+		name := run(v, 1, charsDot, len(v))
+		return len(v) == 1 || name > 1 && (name == len(v) || v[name] == '{') && shapeOf(v).turns <= 1
+	case ':', '@', '?':
 		return len(v) == 1 || isIdentifier(v[1:]) && shapeOf(v).digits == 0
 	case '/':
 		return isPath(v)
@@ -224,8 +228,24 @@ func isCall(v string) bool {
 	if at := strings.IndexByte(v, '.'); at <= 0 || at == len(v)-1 || strings.IndexByte(v, '-') >= 0 {
 		return false
 	}
-	sh := shapeOf(v)
-	return sh.digits == 0 && sh.humps <= 3
+	for piece := range strings.SplitSeq(v, ".") {
+		sh := shapeOf(piece)
+		if sh.turns > 1 || sh.digits*3 > sh.letters() || sh.humps > 5 || piece != "" && isDigit(piece[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// isExpression tells whether v, which has no quotes, is the beginning of an expression: f(x, []string{...
+func isExpression(v string) bool {
+	at := strings.IndexAny(v, "({[")
+	if at < 0 || strings.HasPrefix(v, tagOpen) {
+		return false
+	}
+	name := strings.TrimLeft(v[:at], "*&[]!")
+	return name == "" && at == 0 && len(v) > 1 && (isLetter(v[1]) || v[1] == ']') && shapeOf(v).digits == 0 ||
+		name != "" && run(name, 0, charsDot, len(name)) == len(name) && shapeOf(name).digits == 0 && shapeOf(name).humps <= 4
 }
 
 // isFileName tells whether v ends as the names of files do.
@@ -261,7 +281,34 @@ func isOrdinary(w string) bool {
 	if at := strings.IndexByte(w, '@'); at > 0 && strings.IndexByte(w[at:], '.') > 0 && shapeOf(w[at:]).digits == 0 {
 		return true // an address, most likely
 	}
-	return isMeasure(w) || isVersion(w)
+	return isMeasure(w) || isVersion(w) || isTimestamp(w)
+}
+
+// isTimestamp recognises 2026-05-07T14:40:08+02:00 and what begins so.
+func isTimestamp(w string) bool {
+	if len(w) < 10 || w[4] != '-' || w[7] != '-' || !isDigits(w[:4]) || !isDigits(w[5:7]) || !isDigits(w[8:10]) {
+		return false
+	}
+	for i := 10; i < len(w); i++ {
+		if !isDigit(w[i]) && strings.IndexByte("TtZz:.+- ", w[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// isLiteral recognises numbers as programs write them: 0x4D7, 685.23e+03.
+func isLiteral(v string) bool {
+	if !isDigit(v[0]) || len(v) > 24 {
+		return false
+	}
+	hexadecimal := len(v) > 2 && v[0] == '0' && (v[1] == 'x' || v[1] == 'X')
+	for i := 1; i < len(v); i++ {
+		if !isDigit(v[i]) && strings.IndexByte("_.xXoObBeE+-uULn", v[i]) < 0 && !(hexadecimal && isHex(v[i])) {
+			return false
+		}
+	}
+	return !isDigits(v)
 }
 
 // isWords tells whether w is made of plain words with one of seps between them.

@@ -4,7 +4,7 @@ import "strings"
 
 // judge tells whether the value v, which a name of class c has in syntax x, is a secret. alone: nothing follows it in its line.
 func judge(c class, v string, x syntax, quoted, alone bool) bool {
-	if isPlaceholder(v) {
+	if isPlaceholder(v) || !quoted && (isExpression(v) || isLiteral(v) && c != pin) {
 		return false
 	}
 	sh := shapeOf(v)
@@ -32,6 +32,9 @@ func judge(c class, v string, x syntax, quoted, alone bool) bool {
 func judgePassword(v string, sh shape, x syntax, quoted, alone bool) bool {
 	if sh.digits == 0 && sh.symbols == 0 && sh.spaces == 0 && nameClass(v) != notSecret {
 		return false // password=userPassword, password: "Password"
+	}
+	if !quoted && v[0] == '/' && isWords(v, "/") {
+		return false // PWD=/tmp
 	}
 	switch {
 	case sh.spaces > 0:
@@ -99,7 +102,7 @@ func stands(v string, sh shape) bool {
 	if v[len(v)-1] == '!' && sh.humps > 0 {
 		return true
 	}
-	return sh.joiners == 0 && (sh.humps >= 2 || sh.uppers >= 3 && sh.lowers >= 2 && len(v) >= 8) || strings.Count(v, "-") >= 3 && isWords(v, "")
+	return sh.joiners == 0 && (sh.humps >= 2 || sh.uppers >= 3 && sh.lowers >= 2 && len(v) >= 8 && (sh.humps > 0 || sh.uppers >= 5)) || strings.Count(v, "-") >= 3 && isWords(v, "")
 }
 
 // isResourceName recognises the names that clusters and clouds give: small letters and digits in pieces, db-creds-01.

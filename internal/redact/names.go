@@ -6,20 +6,20 @@ import "strings"
 type class uint8
 
 const (
-	notSecret   class = iota
-	password          // chosen by a person: any value counts
-	token             // made by a machine: the value must look so
-	weak              // may be a secret: only an unmistakable value counts
-	pin               // digits
-	code              // digits; secret only with words around it that say so
-	authHeader        // Authorization and its like: a scheme, then the credential
-	cookie            // the Cookie and Set-Cookie headers
-	signature         // the proof in a signed address
-	login             // names a user and a password together
-	hashed            // the hash of a password
-	oneTime           // one-time and backup codes, letters and digits
-	seedPhrase        // twelve or more words
-	container         // holds secrets and other things
+	notSecret  class = iota
+	password         // chosen by a person: any value counts
+	token            // made by a machine: the value must look so
+	weak             // may be a secret: only an unmistakable value counts
+	pin              // digits
+	code             // digits; secret only with words around it that say so
+	authHeader       // Authorization and its like: a scheme, then the credential
+	cookie           // the Cookie and Set-Cookie headers
+	signature        // the proof in a signed address
+	login            // names a user and a password together
+	hashed           // the hash of a password
+	oneTime          // one-time and backup codes, letters and digits
+	seedPhrase       // twelve or more words
+	container        // holds secrets and other things
 )
 
 // classKinds are the kinds that tags and findings show.
@@ -62,8 +62,8 @@ var pairClasses = pairsOf(map[class]string{
 		signing secret,unseal key,bot key,developer key,dev key,push key,vapid key,nonce key,secure key,in key,secret id`,
 	password: `pass phrase,pass code,pass word,shared passphrase,pre shared,preshared key,wifi key,wpa key,wlan key,network key,wi fi,
 		security answer,master pass,key pass,store pass,network security`,
-	pin:        `security code,card code,pin code,card verification`,
-	oneTime:    `backup codes,backup code,recovery codes,recovery code,rescue code,scratch codes,otp code,totp code,2fa code,mfa code,tan code,
+	pin: `security code,card code,pin code,card verification`,
+	oneTime: `backup codes,backup code,recovery codes,recovery code,rescue code,scratch codes,otp code,totp code,2fa code,mfa code,tan code,
 		verification code,authentication code,auth code,login code,sms code,one-time code,time code,confirmation code,
 		access code,entry code,unlock code,reset code,signin code,security codes,pairing code,authenticator code,factor code,time password,time pin`,
 	seedPhrase: `seed phrase,recovery phrase,mnemonic phrase,backup phrase,secret phrase,recovery words,seed words,wallet seed,wallet phrase`,

@@ -40,7 +40,7 @@ basic auth,accès,acceso con,connect as,auth with,ssh in as,inloggen met,entrar 
 var connectors = setOf(`
 	is was be are to = : equals ist lautet lautete war auf zu es era será est était sera à é è era był jest brzmi to är er on это будет as
 	bleibt wurde sarà sia olet este este: becomes became used using use with ->
-	→ e' es: becoming is: lautet: named called being following`)
+	→ e' es: c'est cest becoming is: lautet: named called being following`)
 
 // links are the words that may stand between a name and its connector: the password for the router is X.
 var links = setOf(`
@@ -284,7 +284,8 @@ func (sc *scanner) seedAt(p int) int {
 		}
 		start, end, next := seedRun(s, p)
 		if end > 0 {
-			return sc.add("seed_phrase", start, end)
+			sc.add("seed_phrase", start, end)
+			return 0
 		}
 		p = max(next, p+1)
 	}
@@ -344,6 +345,7 @@ var neverSeeds = setOf(`
 	der die das und ist nicht ein eine mit von zu auf den dem des im les des une est que pas sur pour dans los las una por con para`)
 
 // loginAt reads a user and a password after a cue that ends at p: "log in with jo / x", "credentials are jo:x".
+// It always answers 0: what stands before the password is still to be read.
 func (sc *scanner) loginAt(start, p int) int {
 	s := sc.s
 	if start > 0 && isLetter(s[start-1]) && isLetter(s[start]) {
@@ -359,10 +361,14 @@ func (sc *scanner) loginAt(start, p int) int {
 			return 0
 		}
 		word := s[p:end]
-		if at := strings.IndexAny(word, ":/|"); at >= 0 && !strings.Contains(word, "://") {
-			if resume := sc.second(p, p+at, previous); resume > 0 {
-				return resume
+		at := strings.IndexAny(word, ":/|")
+		switch {
+		case at >= 0 && !strings.Contains(word, "://"):
+			if strings.ContainsAny(word[:at], "\"'{}") || sc.second(p, p+at, previous) > 0 {
+				return 0
 			}
+		case strings.ContainsAny(word, "\"{}"):
+			return 0
 		}
 		if tail := word[len(word)-1]; tail == '.' || tail == ';' || tail == '?' {
 			return 0
