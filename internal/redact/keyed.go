@@ -120,6 +120,9 @@ func (sc *scanner) take(c class, p int, x syntax) int {
 	if end := tagEnd(s, min(p, len(s)-1)); p < len(s) && end > 0 && (end == len(s) || !isAlnum(s[end])) {
 		return end
 	}
+	if end := run(s, p, charsWord, 32); end > p && end < len(s) && (s[end] == '=' || s[end] == ':') && nameClass(s[p:end]) != notSecret {
+		return 0 // another name, which is read when its turn comes
+	}
 	v := sc.plainValue(p, x, maxJudged)
 	if v.end <= v.start {
 		return 0

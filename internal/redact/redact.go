@@ -15,6 +15,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -107,10 +108,11 @@ func (r *Redactor) Find(s string) []Finding {
 func (r *Redactor) replace(s string, found []Finding) string {
 	var b strings.Builder
 	b.Grow(len(s) + len(found)*8)
+	mac := hmac.New(sha256.New, r.key)
 	last := 0
 	for _, f := range found {
 		b.WriteString(s[last:f.Start])
-		b.WriteString(r.tag(f.Kind, s[f.Start:f.End]))
+		writeTag(&b, mac, f.Kind, s[f.Start:f.End])
 		last = f.End
 	}
 	b.WriteString(s[last:])
@@ -121,9 +123,23 @@ const tagOpen = "[REDACTED:"
 
 // tag answers what stands in place of a secret.
 func (r *Redactor) tag(kind, secret string) string {
-	mac := hmac.New(sha256.New, r.key)
+	var b strings.Builder
+	writeTag(&b, hmac.New(sha256.New, r.key), kind, secret)
+	return b.String()
+}
+
+// writeTag appends the tag of a secret to b, with mac as the keyed hash.
+func writeTag(b *strings.Builder, mac hash.Hash, kind, secret string) {
+	mac.Reset()
 	mac.Write([]byte(secret)) // a hash never fails to write
-	return tagOpen + kind + "#" + hex.EncodeToString(mac.Sum(nil)[:2]) + "]"
+	var sum [sha256.Size]byte
+	var digits [4]byte
+	hex.Encode(digits[:], mac.Sum(sum[:0])[:2])
+	b.WriteString(tagOpen)
+	b.WriteString(kind)
+	b.WriteByte('#')
+	b.Write(digits[:])
+	b.WriteByte(']')
 }
 
 // tagEnd answers the end of the tag that begins at i, or 0 if there is none.

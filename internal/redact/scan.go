@@ -19,6 +19,7 @@ type scanner struct {
 	commands   int // commands (bits of commandBits) that the current line began with
 	commandEnd int // end of that line
 	keysEnd    int // end of the last JSON Web Key
+	noJWT      int // no JSON Web Token begins before this, but those that were found
 	searches   [searchable]search
 	encoded    int // first byte of an escape, -1 if none was seen
 }

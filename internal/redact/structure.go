@@ -64,6 +64,7 @@ func (sc *scanner) armorEnd(head int) int {
 	limit := min(len(s), head+maxArmor)
 	if at := strings.Index(s[head:limit], "----"); at >= 0 {
 		mark := head + at
+		limit = mark
 		rest := strings.TrimLeft(s[mark:min(len(s), mark+16)], "- ")
 		if (strings.HasPrefix(rest, "END") || strings.HasPrefix(rest, "end")) && isArmorBody(s[head:mark]) {
 			return mark
@@ -232,23 +233,23 @@ func (sc *scanner) jwtAt(start int) int {
 	if s[start:min(len(s), start+3)] != "eyJ" {
 		return 0
 	}
-	first := run(s, start, charsDash, longestRun)
+	if start < sc.noJWT {
+		return 0
+	}
+	first := run(s, start, charsDash, len(s))
+	sc.noJWT = first
 	if first-start < 12 || first+1 >= len(s) || s[first] != '.' {
 		return 0
 	}
-	end, parts := first, 1
-	for parts < 5 && end < len(s) && s[end] == '.' {
-		stop := run(s, end+1, charsDash, longestRun)
-		if stop == end+1 && parts != 2 && parts != 1 {
+	end := first
+	for parts := 1; parts < 5 && end < len(s) && s[end] == '.'; parts++ {
+		stop := run(s, end+1, charsDash, len(s))
+		if stop == end+1 && parts > 2 {
 			break
 		}
 		end = stop
-		parts++
 	}
 	if end-first < 10 || isPlaceholderToken(s[start+3:end]) {
-		return 0
-	}
-	if end == start+longestRun+1 {
 		return 0
 	}
 	return sc.add("jwt", start, end)
@@ -396,7 +397,9 @@ func (sc *scanner) parameters(p, limit int) int {
 }
 
 // sessionWords are parts of the names of cookies that carry a session.
-var sessionWords = []string{"sess", "sid", "auth", "token", "jwt", "remember", "login", "secret", "csrf", "xsrf", "identity", "access", "refresh", "user_"}
+var sessionWords = toBytes([]string{
+	"sess", "sid", "auth", "token", "jwt", "remember", "login", "secret", "csrf", "xsrf", "identity", "access", "refresh", "user_",
+})
 
 // harmless are cookies with long values that carry none.
 var harmless = setOf(`
@@ -422,8 +425,9 @@ func (sc *scanner) cookies(p int) int {
 		if end == p || end >= limit || s[end] != '=' {
 			break
 		}
-		v := sc.plainValue(end+1, query, limit-end)
-		if text := v.of(s); isSession(s[p:end], text) {
+		v := sc.plainValue(end+1, query, maxJudged)
+		if isSession(s[p:end], v.of(s)) {
+			v = sc.plainValue(end+1, query, len(s))
 			last = sc.addValue(cookie, v)
 		}
 		p = v.next
@@ -441,10 +445,8 @@ func isSession(name, v string) bool {
 	if len(v) < 6 || isOneOf(harmless, name) || isPlaceholder(v) {
 		return false
 	}
-	for _, word := range sessionWords {
-		if containsFold(name, word) {
-			return sh.digits > 0 || sh.humps > 0 || len(v) >= 16
-		}
+	if containsAny(name, sessionWords) {
+		return sh.digits > 0 || sh.humps > 0 || len(v) >= 16
 	}
 	return sh.random(len(v), 20)
 }
