@@ -19,7 +19,8 @@ type known struct {
 	kind    string
 	session string
 	stems   map[string]bool
-	slots   map[string]bool
+	slots   map[string]string // attribute to the words that name it or its value
+	kin     string            // whose it is, where that is said by kinship
 	hasDay  bool
 	ours    bool // speaks of the user or of "us"
 	renews  bool // replaced another item itself
@@ -43,7 +44,7 @@ func newNotebook(related []memory.Item) *notebook {
 
 func newKnown(ref, title, content, kind string, at time.Time, turn int) *known {
 	body, _, _ := strings.Cut(content, previously)
-	k := &known{ref: ref, title: title, content: content, kind: kind, turn: turn, stems: stemsOf(body), slots: slotsOf(body), numbers: map[string]bool{}}
+	k := &known{ref: ref, title: title, content: content, kind: kind, turn: turn, stems: stemsOf(body), slots: slotsOf(body), kin: kinOf(body), numbers: map[string]bool{}}
 	k.hasDay = len(daysOf(body, at)) > 0
 	k.ours = ownWords.MatchString(body)
 	k.renews = body != content
@@ -98,18 +99,34 @@ var commonTopics = wordSet(`new old now day days week weeks month months year ye
 
 // slotsOf names the attributes that a text gives a value for, by the nouns and
 // brands of everyday things of which a person has one at a time.
-func slotsOf(s string) map[string]bool {
-	set := map[string]bool{}
+func slotsOf(s string) map[string]string {
+	set := map[string]string{}
 	for _, w := range text.Words(s) {
-		if slot, found := slotOf[w]; found {
-			set[slot] = true
+		if slot, found := slotOf[w]; found && !strings.Contains(set[slot], w) {
+			set[slot] += w + " "
 		}
+	}
+	if movedIn.MatchString(s) {
+		set["home"] += "moved "
 	}
 	return set
 }
 
+var movedIn = regexp.MustCompile(`(?i)\bmov(?:ed|ing) (?:in|into|to)\b`)
+
+// kinOf returns the nouns of kinship in a text: a father's boat is not one's own.
+func kinOf(s string) string {
+	var b strings.Builder
+	for _, w := range text.Words(s) {
+		if kin[w] && w != "family" {
+			b.WriteString(w + " ")
+		}
+	}
+	return b.String()
+}
+
 var slotOf = slotTable(map[string]string{
-	"home":  "flat apartment house home live lives living moved rent place landlord tenant wohnung vivo",
+	"home":  "flat apartment house home live lives living rent place landlord tenant wohnung vivo",
 	"phone": "phone mobile iphone pixel galaxy smartphone handset android fairphone oneplus xiaomi nokia",
 	"car": "car van skoda vw volkswagen golf toyota volvo audi bmw ford fiat renault peugeot citroen opel seat kia hyundai honda mazda nissan tesla dacia polo corolla " +
 		"yaris fiesta focus clio fabia octavia subaru suzuki jeep mini bike ebike",
@@ -197,14 +214,14 @@ func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d
 		}
 	}
 	slots := 0
-	for s := range fresh.slots {
-		if k.slots[s] {
+	for s, words := range fresh.slots {
+		if k.slots[s] != "" && k.slots[s] != words && k.kin == fresh.kin {
 			slots++
 		}
 	}
 	comparable := fresh.hasDay && k.hasDay || sharesUnit(fresh, k)
 	sum := min(shared, 3) + 1.5*min(named, 2)
-	if slots > 0 && (fresh.ours && k.ours || shared > 0) {
+	if slots > 0 && (fresh.ours && k.ours || shared > 0 || named > 0) {
 		sum += 1.5
 		if renews.MatchString(lower) {
 			sum += 1.5

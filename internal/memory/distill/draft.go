@@ -28,6 +28,7 @@ func drafts(t *turn) []*draft {
 	var out []*draft
 	var open *draft // the draft that the next sentence may complete
 	var loose *view // a sentence before, too light to stand alone
+	quoted := false // a quotation stands between
 	for i := range t.sentences {
 		s := &t.sentences[i]
 		v := viewOf(s, t)
@@ -38,6 +39,10 @@ func drafts(t *turn) []*draft {
 			weight = weigh(v)
 		case ruling, reminding:
 			weight = keepFrom
+		case quoting:
+			loose = nil
+			quoted = true // what the user makes of it may still belong to the open draft
+			continue
 		default:
 			if m == joking && takesBack.MatchString(v.lower) && open != nil { // "Kidding." denies what went before
 				out = out[:len(out)-1]
@@ -45,6 +50,10 @@ func drafts(t *turn) []*draft {
 			open, loose = nil, nil
 			continue
 		}
+		if quoted && !adopts.MatchString(v.text) {
+			open = nil
+		}
+		quoted = false
 		switch {
 		case open != nil && weight >= attachFrom && open.completes(v, m, weight):
 			open.parts = append(open.parts, v)
@@ -74,15 +83,17 @@ var takesBack = regexp.MustCompile(`^(?:\w+ )?(?:just |only |i'm |totally )?(?:k
 // pronoun, has no verb of its own, is very short, or goes on about the same thing.
 func (d *draft) completes(v *view, m mood, weight float64) bool {
 	last := d.parts[len(d.parts)-1]
-	hangs := anaphors[v.core[0].lower] || adopts.MatchString(v.text)
+	hangs := hangsOn(v)
 	switch {
 	case v.end-d.parts[0].start > maxDraft, d.mood == reminding, m == reminding:
 		return false
 	case d.mood != m:
 		return d.mood == ruling && m == telling && (hangs || !hasVerb(v.core))
+	case hangs:
+		return true
 	case speaksForeign(v.sentence) != speaksForeign(last.sentence):
-		return adopts.MatchString(v.text)
-	case hangs, isShort(v), isShort(last):
+		return false
+	case isShort(v), isShort(last):
 		return true
 	case d.mood == ruling:
 		return !hasVerb(v.core) && len(v.topics) < 5
@@ -104,23 +115,36 @@ func sharesTopic(a, b *view) bool {
 	return false
 }
 
-func isShort(v *view) bool { return len(v.words) <= 5 }
+func isShort(v *view) bool { return len(v.core) <= 5 }
 
 // finish sets kind, importance and confidence, and takes in what was said before
 // where the sentences say little without it.
 func (d *draft) finish() {
 	first := d.parts[0]
-	opens := first.sentence == &d.turn.sentences[0]
+	opens := d.turn.opensWith(first.sentence)
 	hangs := anaphors[first.core[0].lower] && len(first.names) == 0
 	switch {
 	case d.mood != telling || !opens:
-	case first.answer && !offers.MatchString(d.turn.asked) && (!hasVerb(first.core) || hangs || yesNo.MatchString(first.lower) || len(first.topics) < 3):
+	case first.answer && !offers.MatchString(d.turn.asked) && (!hasVerb(first.core) || hangs || yesNo.MatchString(first.lower) || len(first.names) == 0 && len(first.topics) < 4):
 		d.context = answered(d.turn.asked)
-	case hangs && !first.answer:
+	case hangs && d.turn.asked == "":
 		d.context = statedLast(d.turn.heard)
 	}
 	d.kind = d.chooseKind()
 	d.importance, d.confidence = d.chooseWeight()
+}
+
+// opensWith reports that nothing is said in the turn before s but a word or two.
+func (t *turn) opensWith(s *sentence) bool {
+	for i := range t.sentences {
+		if &t.sentences[i] == s {
+			return true
+		}
+		if len(contentWords(t.sentences[i].words)) > 2 {
+			return false
+		}
+	}
+	return false
 }
 
 // answered returns a question that is worth keeping with its answer.
@@ -149,7 +173,7 @@ func statedLast(heard string) string {
 const maxContext = 160 // bytes of a question or statement taken in
 
 // proposes marks what an assistant suggests, judges or announces.
-var proposes = regexp.MustCompile(`\b(?:i'd|i would|i could|i can|i'll|i will|you could|you should|you might|you can|suggest|recommend|consider|maybe|perhaps|might|would|could|should|try|always|never|let me|want me|shall)\b`)
+var proposes = regexp.MustCompile(`\b(?:i'd|i would|i could|i can|i'll|i will|you could|you should|you might|you can|suggest|recommend|consider|maybe|perhaps|might|would|could|should|try|always|never|let me|want me|shall|ignor\w+|hidden|orders|instructions?|pretend\w*|posing|acting on|follow\w*|addressed|tried)\b`)
 
 // offers are questions of an assistant about its own next step.
 var offers = regexp.MustCompile(`(?i)\b(?:should i|shall i|do you want|want me|would you like|can i|may i|could i|need me|anything else|what can i|how can i|what about|ready)\b`)

@@ -31,7 +31,7 @@ func classify(s *sentence, t *turn) mood {
 		return attacking
 	case s.pasted:
 		return quoting
-	case asksReminder.MatchString(lower):
+	case asksReminder.MatchString(lower) && !declinesReminder.MatchString(lower):
 		return reminding
 	case inFun.MatchString(lower):
 		return joking
@@ -50,6 +50,8 @@ func classify(s *sentence, t *turn) mood {
 		return quoting
 	case isReported(lower) && !adopts.MatchString(s.text):
 		return quoting
+	case isCaseOrder(core):
+		return ruling
 	}
 	if reportsBack.MatchString(lower) {
 		return ordering
@@ -75,8 +77,10 @@ func steers(text string) bool {
 }
 
 // asksReminder matches a request to be told something later, also as a question.
-var asksReminder = regexp.MustCompile(`\b(?:remind (?:me|us|both)|(?:ping|nudge|poke|prod|buzz|alert|notify|warn|nag|text|message|wake|tell) (?:me|us) (?:on|at|every|each|in (?:a|an|the|\d|two|three|four|five|six)|next|tomorrow|tonight|again (?:on|in)|when it|a (?:day|week)|one (?:day|week)|the (?:day|week|evening|morning|night) before|mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?|before|by|about|around|from)` +
+var asksReminder = regexp.MustCompile(`\b(?:remind (?:me|us|both)|(?:ping|nudge|poke|prod|buzz|nag) (?:me|us) (?:to|so)|(?:ping|nudge|poke|prod|buzz|alert|notify|warn|nag|text|message|wake|tell) (?:me|us) (?:on|at|every|each|in (?:a|an|the|\d|two|three|four|five|six)|next|tomorrow|tonight|again (?:on|in)|when it|a (?:day|week)|one (?:day|week)|the (?:day|week|evening|morning|night) before|mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?|before|by|about|around|from)` +
 	`|(?:set|make|add|create|schedule|put in|i need|i'd like|want) (?:me |us |up )?(?:a |an |another |the )?(?:\w+ )?reminders?|don't let (?:me|us) forget|make sure (?:i|we) (?:don't forget|remember)|erinner\w* (?:mich|uns)|recu[eé]rdame|av[ií]same|提醒我)\b|提醒我`)
+
+var declinesReminder = regexp.MustCompile(`\b(?:don't|do not|no need to|stop|never|needn't|you can stop|without) (?:ever )?(?:remind|ping|nudg|nag)|\bremind me (?:what|how|why|who|where|which|again (?:what|how|why|who|where))\b`)
 
 // inFun matches marks of laughter and of jest at the end of what they colour; at
 // the head they answer the joke of another.
@@ -174,11 +178,29 @@ var (
 	authorities = regexp.MustCompile(`\b(?:doctor|dr\.?|gp|surgeon|consultant|nurse|midwife|dentist|vet|physio|specialist|hospital|clinic|lab|pharmacist|bank|landlord|landlady|school|teacher|kindergarten|nursery|council|ministry|authority|airline|insurance|insurer|embassy|court|lawyer|solicitor|accountant|tax|boss|manager|client|customer|legal|security|supervisor|professor|examiner|vendor|supplier|provider|support|mechanic|garage|electrician|plumber|inspector|publisher|editor|hr|management|ärztin|arzt)\b`)
 )
 
+// isReported tells what others say. A decision of the user's that somebody is only
+// named for afterwards stays theirs.
 func isReported(lower string) bool {
-	if !reported.MatchString(lower) || selfSaid.MatchString(lower) || authorities.MatchString(lower) {
+	said := reported.FindStringIndex(lower)
+	if said == nil || selfSaid.MatchString(lower) || authorities.MatchString(lower) {
 		return false
 	}
-	return true
+	decided := decision.FindStringIndex(lower)
+	return decided == nil || said[0] < decided[0]
+}
+
+// isCaseOrder reports an order for a case: "when you translate, keep the names".
+func isCaseOrder(core []word) bool {
+	if !caseRule.MatchString(joinWords(core)) {
+		return false
+	}
+	for i, w := range core[:len(core)-1] {
+		if strings.Contains(w.after, ",") {
+			rest := afterLead(core[i+1:])
+			return isImperative(rest, joinWords(rest))
+		}
+	}
+	return false
 }
 
 // imperativeVerbs open requests to an assistant.
@@ -215,7 +237,9 @@ func isImperative(core []word, lower string) bool {
 		return !decides.MatchString(lower)
 	case first == "no" && second != "":
 		return !noTalk.MatchString(lower)
-	case first == "never" || first == "always" || first == "don't" || first == "do" && second == "not":
+	case first == "never" || first == "always":
+		return len(core) > 2 && !subjectPronouns[second] && !auxiliaries[second] && !functionWords[second] && !strings.HasSuffix(second, "ed") && second != "mind"
+	case first == "don't" || first == "do" && second == "not":
 		return !subjectPronouns[second] && !auxiliaries[second] && !strings.HasSuffix(second, "ed") && second != "mind"
 	case first == "only" || first == "nothing" || first == "not":
 		return len(core) > 2 && (strings.Contains(lower, "please") || strings.Contains(lower, " for me"))

@@ -101,7 +101,7 @@ func (r *reading) keepMeasurements(b Batch) {
 	}
 }
 
-var comparison = regexp.MustCompile(`(?i)\bfrom [^.]{0,20}\d[^.]* to [^.]{0,20}\d|\d[^.]*\b(?:before|after|faster|slower|instead of|against|versus|vs\.?|down from|up from|compared)\b`)
+var comparison = regexp.MustCompile(`(?i)\bfrom \S*\d.{0,40}? to \S*\d|\d.{0,60}\b(?:before|after|faster|slower|instead of|against|versus|vs\.?|down from|up from|compared)\b`)
 
 // figuresFrom counts the numbers of a sentence that stand in a tool's result,
 // also rounded.

@@ -312,4 +312,4 @@ func markPasted(all []sentence) []sentence {
 
 // ownColon matches leads that look like an introduction and announce the user's
 // own words.
-var ownColon = regexp.MustCompile(`(?i)^[^:]*\b(?:i|we|i'm|we're|decision|decided|rule|rules|reminder|update|news|plan|change|correction|summary|status)\b[^:]*:`)
+var ownColon = regexp.MustCompile(`(?i)^[^:]*\b(?:i|we|i'm|we're|decision|decided|rule|rules|reminder|update|news|plan|change|correction|summary|status|auf deutsch|in german|in english|in spanish|en español)\b[^:]*:`)

@@ -75,6 +75,7 @@ var signals = []signal{
 	{"tells of a fault or its end", 1, func(v *view) bool { return has(v.words, issueWords) || has(v.words, fixWords) }},
 	{"announces itself", 1, func(v *view) bool { return announces.MatchString(v.lower) }},
 	{"introduces", 1, func(v *view) bool { return introduces.MatchString(v.lower) }},
+	{"gives a name", 1, func(v *view) bool { return givesName.MatchString(v.lower) }},
 	{"contrasts", 1, func(v *view) bool { return strings.Contains(v.text, ", not ") || strings.Contains(v.text, " and not ") }},
 	{"makes a rule for a case", 1.5, func(v *view) bool { return caseRule.MatchString(v.lower) }},
 	{"explains a foreign text", 2, func(v *view) bool { return adopts.MatchString(v.text) }},
@@ -122,12 +123,13 @@ var (
 	// introduces says what a thing is for: "it's the service that ...".
 	introduces = regexp.MustCompile(`\b(?:it's|is|are|'s) (?:the|a|an|our|my) [\pL\d' -]{2,40}? (?:that|which|who|where|for)\b|\bnew (?:repo|project|game|client|job|member|colleague|person|flatmate|address|number)\b|\bthis is (?:for )?(?:the|my|our) \S+ (?:repo|project|app|game|thesis|service|team)\b`)
 	caseRule   = regexp.MustCompile(`^(?:if|when|whenever|before|after|unless|once) (?:you|we|it|there|something|someone|a|an|the|any)\b`)
+	givesName  = regexp.MustCompile(`\b(?:(?:it|he|she|they|that|who|which|\w+)(?:'s| is| are| was) called|called|named|title is|name is|name's|known as|nicknamed|heißt|se llama)\b`)
 	justNow    = regexp.MustCompile(`\b(?:i|we|i've|we've|have|has|'s) just \w+(?:ed|t|en|ne|w)\b`)
 	withinHour = regexp.MustCompile(`\bin (?:a|one|two|five|ten|fifteen|twenty|thirty|half an|an|\d+) (?:minutes?|mins?|seconds?|hour|sec|moment)\b|\bright now\b|\bthis minute\b`)
 )
 
 // changeCue are the words of correction and of ending.
-var changeCue = regexp.MustCompile(`\b(?:actually|instead|no longer|not (?:\w+ ){0,3}any ?more|any ?more|anymore|used to|changed?|change of plan|moved|moving (?:to|off|from|away)|moves|pushed|postponed|rescheduled|shifted|shifts|delayed|brought forward|bumped|cancelled|canceled|called off|is off|are off|is out|is gone|are gone|gone|scratch that|take (?:it|that|the \w+ thing|the earlier thing) back|i was wrong|my mistake|correction|wait,? no|hmm,? no|switch(?:ed|ing)|swap(?:ped|ping)?|replac(?:ed|ing|es)|dropp?(?:ed|ing)|ditched|sold|quit|gave up|stopped|fixed|resolved|solved|no more|new|now|these days|from now|turns out|upgraded|downgraded|raised|lowered|pulled out|takes? over|took over|can go|not the|forget the|goes? to|went (?:to|from)|back to|nicht mehr|jetzt|stattdessen|doch|ya no|ahora|en vez de|finally|found out|is done|no more|bought|got a new|over to)\b`)
+var changeCue = regexp.MustCompile(`\b(?:actually|instead|no longer|not (?:\w+ ){0,3}any ?more|any ?more|anymore|used to|changed?|change of plan|moved|moving (?:to|off|from|away)|moves|pushed|postponed|rescheduled|shifted|shifts|delayed|brought forward|bumped|cancelled|canceled|called off|is off|are off|is out|is gone|are gone|gone|scratch that|take (?:it|that|the \w+ thing|the earlier thing) back|i was wrong|my mistake|correction|wait,? no|hmm,? no|switch(?:ed|ing)|swap(?:ped|ping)?|replac(?:ed|ing|es)|dropp?(?:ed|ing)|ditched|sold|quit|gave up|stopped|fixed|resolved|solved|no more|new|now|these days|from now|turns out|upgraded|downgraded|raised|lowered|pulled out|rejected|turned down|fell through|after all|back to|takes? over|took over|can go|not the|forget the|goes? to|went (?:to|from)|back to|nicht mehr|jetzt|stattdessen|doch|ya no|ahora|en vez de|finally|found out|is done|no more|bought|got a new|over to)\b`)
 
 // decision are the words that settle something.
 var decision = regexp.MustCompile(`\b(?:(?:i|we|i've|we've|they) (?:\w+ ){0,2}(?:decided|agreed|settled|chose|picked|opted)|decision|decided|settled|let's (?:go with|stick (?:with|to)|call it|use|take|settle on|do it on|keep|make it|switch to|move to|stay with|aim for|say)|(?:going|go|went|we go|goes) (?:with|for)|[\pL\d]+ it is(?: then)?$|it's going to be|we(?:'re| are) (?:moving|switching|migrating|dropping|replacing|getting|taking|keeping|staying|using|going)|we take|we'll (?:use|take|go|do|keep|stay|stick|move|switch|have|get)|[\pL\d]+ (?:stays|then)$|final (?:answer|decision|call|version|name)|the (?:plan|deal|winner|favourite|name) is|her call|his call|my call|wir haben (?:uns )?(?:beschlossen|entschieden)|hemos decidido|我们决定|instead)\b`)
@@ -140,6 +142,19 @@ var emptyObject = regexp.MustCompile(`\b(?:love|like|hate|want|prefer) (?:it|tha
 func prefers(v *view) bool {
 	return preferCue.MatchString(v.lower) && !emptyObject.MatchString(v.lower)
 }
+
+// hangsOn reports a sentence that cannot be understood without the one before: it
+// starts with a pronoun or with a verb that has no subject, or points at "the
+// other one".
+func hangsOn(v *view) bool {
+	first := v.core[0].lower
+	return anaphors[first] || adopts.MatchString(v.text) || strings.HasSuffix(first, "s") && statives[first] && !strings.HasSuffix(first, "ss") && len(v.names) < 2 && !isUpperFirst(v.core[0].text) ||
+		pointsBack.MatchString(v.lower)
+}
+
+func isUpperFirst(s string) bool { return s != strings.ToLower(s[:1])+s[1:] }
+
+var pointsBack = regexp.MustCompile(`^(?:\S+ ){0,4}(?:the|that|this) (?:\w+ )?one\b`)
 
 func has(words []word, set map[string]bool) bool {
 	for _, w := range words {
@@ -230,7 +245,7 @@ func tellsMoment(v *view) bool {
 		case "i'm", "we're", "im", "i", "we", "am", "was", "is", "are", "'s", "he's", "she's", "it's", "that's", "feeling", "feel":
 			for _, next := range v.core[i+1 : min(i+3, len(v.core))] {
 				if transient[next.lower] {
-					return !hasNumber(v.words) && len(v.names) == 0
+					return !hasMeasure(v.words) && len(v.names) == 0
 				}
 				if !adverbs[next.lower] && !strengths[next.lower] {
 					break

@@ -36,12 +36,18 @@ func daysOf(s string, at time.Time) []day {
 		out = append(out, day{date: when, start: d.Start, end: d.End})
 	}
 	lower := strings.ToLower(s)
+	named := slices.Clone(out)
 	for _, m := range bareDay.FindAllStringSubmatchIndex(lower, -1) {
 		n, err := strconv.Atoi(lower[m[2]:m[3]])
 		if err != nil || n < 1 || n > 31 || covered(out, m[0], m[1]) {
 			continue
 		}
-		out = append(out, day{date: nextDay(n, at), start: m[0], end: m[1]})
+		near := at
+		if len(named) > 0 { // the month that the sentence speaks of
+			y, month, _ := named[0].date.Date()
+			near = time.Date(y, month, 1, 0, 0, 0, 0, at.Location())
+		}
+		out = append(out, day{date: nextDay(n, near), start: m[0], end: m[1]})
 	}
 	for _, m := range weekdayAhead.FindAllStringSubmatchIndex(lower, -1) {
 		if covered(out, m[0], m[1]) {

@@ -34,7 +34,7 @@ var (
 		good great nice lovely perfect fine cool brilliant thanks thank cheers sorry look listen first second third fourth fifth firstly secondly
 		finally lastly plus again then now actually honestly basically ha haha hehe hmm hm um uh er wow man god gosh morning evening afternoon hallo hola tack
 		see true exactly correct agreed deal indeed alright aye ach gut ja nein also still anyways quick lol oof ugh yikes argh
-		please kindly just note fyi ps today tonight`)
+		please kindly just note fyi ps today tonight wait`)
 
 	// auxiliaries open yes-no questions when a subject follows.
 	auxiliaries = wordSet(`is are was were am do does did don't doesn't didn't can could can't couldn't will would won't wouldn't shall should shouldn't
