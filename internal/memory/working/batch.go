@@ -138,6 +138,9 @@ type applied struct {
 }
 
 func (a *applied) entry(ctx context.Context, e Entry) error {
+	if _, err := a.peek(ctx, e.Item.ID); err == nil || !isNone(err) {
+		return err // stored already
+	}
 	if err := checkItem(e.Item); err != nil {
 		a.refuse(e, err.Error())
 		return nil

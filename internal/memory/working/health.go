@@ -56,6 +56,9 @@ func (s *Store) Health(ctx context.Context) (Health, error) {
 		return Health{}, err
 	}
 	h.AppliedSeq, h.LastSeq = st.applied.at.Seq, st.applied.at.Seq
+	if why := s.behind.Load(); why != nil {
+		h.Degraded = append(h.Degraded, *why)
+	}
 	pending, err := s.tail(ctx, st.applied, &h)
 	if err != nil {
 		h.Degraded = append(h.Degraded, err.Error())

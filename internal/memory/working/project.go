@@ -80,7 +80,8 @@ func (s *Store) catchUp(ctx context.Context) error {
 			return &logError{err}
 		}
 		if len(events) == 0 {
-			s.ahead, s.behind = pos, nil
+			s.ahead = pos
+			s.behind.Store(nil)
 			return nil
 		}
 		changes, turns, err := changesOf(events)

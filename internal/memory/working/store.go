@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -77,8 +78,8 @@ type Store struct {
 	changing chan struct{} // holds a token while a change is made in this process
 	lock     *flock.Flock  // and this while it is made by this process
 	present  *flock.Flock
-	ahead    position // how far the log is known to hold no change to apply; guarded by changing
-	behind   error    // why Open could not apply the whole log; nil if it could
+	ahead    position               // how far the log is known to hold no change to apply; guarded by changing
+	behind   atomic.Pointer[string] // why the log could not be applied to its end; nil if it was
 }
 
 // Open opens the store in an agent's memory directory for reading and writing,
@@ -100,7 +101,8 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	case ctx.Err() != nil:
 		return nil, errors.Join(ctx.Err(), s.Close())
 	case errors.As(err, &logged), errors.Is(err, memory.ErrUnavailable):
-		s.behind = err
+		why := err.Error()
+		s.behind.Store(&why)
 	case errors.Is(err, memory.ErrCorrupt):
 		return reopen(ctx, s)
 	default:

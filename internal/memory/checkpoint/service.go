@@ -1,0 +1,186 @@
+// Package checkpoint turns the event log into working memory, batch by batch,
+// oldest first. A batch is a range of the log: it is distilled, passes the
+// evidence gate, and is stored with the cursor in one change; or, where nobody
+// can distil it, it is parked in one change, and retried first at the next run.
+// So every event is distilled once, parked, or still to come.
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/distill"
+	"github.com/openclawssy/openclawssy/internal/memory/working"
+	"github.com/openclawssy/openclawssy/internal/op"
+)
+
+// reader reads the event log: up to limit events behind a cursor, and the cursor
+// behind the last of them.
+type reader interface {
+	Read(ctx context.Context, after memory.Cursor, limit int) ([]memory.Event, memory.Cursor, error)
+}
+
+// sessions knows the sessions that events belong to.
+type sessions interface {
+	Get(ctx context.Context, id string) (memory.Session, error)
+}
+
+// redactor takes secrets out of a text.
+type redactor interface{ Text(string) string }
+
+// What to do where the model cannot be had.
+const (
+	Park    = "park"    // the batch waits
+	Offline = "offline" // the rules distil it, provisionally
+)
+
+// Agent is what the checkpoints of one agent work with.
+type Agent struct {
+	Store    *working.Store
+	Log      reader
+	Sessions sessions
+	Dir      string // of the checkpoint files; made where it is missing
+	// Model distils; nil where no model is configured, and the rules do.
+	Model       distill.Distiller
+	BatchTokens int    // of events in one batch at most; a token is 4 characters
+	OnFailure   string // Park or Offline
+}
+
+// Options are what a Service works with. All are required.
+type Options struct {
+	Write  memory.Borrow[Agent]
+	Read   memory.Borrow[*working.Store]
+	Redact redactor
+	Now    func() time.Time
+	NewID  func() string // a ULID
+	Holder string        // names this process to others that wait: "pid 4711 on host"
+}
+
+// leaseLength is how long a process that has died holds others up.
+const leaseLength = 15 * time.Second
+
+// Service runs checkpoints.
+type Service struct {
+	opts  Options
+	lease time.Duration
+}
+
+// NewService returns a service.
+func NewService(opts Options) *Service { return &Service{opts: opts, lease: leaseLength} }
+
+// Ops returns the operations on checkpoints.
+func (s *Service) Ops() []op.Op {
+	return []op.Op{
+		op.New("memory.checkpoint", "Distil what was said since the last checkpoint into memories.", op.Write, s.Checkpoint).WithExample(`{}`),
+		op.New("memory.checkpoint.list", "List checkpoints, newest first.", op.Read, s.List).WithExample(`{"limit": 10}`),
+		op.New("memory.checkpoint.show", "Show one checkpoint: its events, and what became of them.", op.Read, s.Show),
+		op.New("memory.checkpoint.revert", "Undo what one checkpoint did to memories.", op.Write, s.Revert),
+	}
+}
+
+// Request is the input of memory.checkpoint.
+type Request struct {
+	Batches int `json:"batches,omitempty" jsonschema:"most batches to distil; 0 or absent for all that is there"`
+}
+
+// Result is the output of memory.checkpoint.
+type Result struct {
+	Batches     int                 `json:"batches" jsonschema:"number of batches dealt with"`
+	Events      int                 `json:"events" jsonschema:"turns among them"`
+	Created     []string            `json:"created" jsonschema:"handles of new memories"`
+	Updated     []string            `json:"updated" jsonschema:"handles of memories that were replaced"`
+	Merged      []string            `json:"merged" jsonschema:"handles of memories that were said again"`
+	Quarantined []string            `json:"quarantined" jsonschema:"handles of memories that wait for approval"`
+	Archived    []string            `json:"archived" jsonschema:"handles of memories archived because there were too many"`
+	Refused     []memory.Refusal    `json:"refused" jsonschema:"what the distiller proposed and was not taken"`
+	Parked      []memory.ParkedNote `json:"parked" jsonschema:"ranges of events that wait to be distilled, after this run"`
+	BacklogLeft int64               `json:"backlog_left" jsonschema:"turns not dealt with yet"`
+	TokensIn    int                 `json:"tokens_in"`
+	TokensOut   int                 `json:"tokens_out"`
+	Mode        string              `json:"mode" jsonschema:"model or rules; offline where the model was away; empty if there was nothing to do"`
+	Model       string              `json:"model"`
+	Stopped     string              `json:"stopped" jsonschema:"why it ended before everything was dealt with; empty if it did not"`
+}
+
+// Checkpoint distils parked ranges, and then the backlog, batch by batch. With
+// nothing to do it leaves no trace. While another run is going on, here or in
+// another process, the answer is ErrConflict.
+func (s *Service) Checkpoint(ctx context.Context, agent memory.AgentID, in Request) (Result, error) {
+	if in.Batches < 0 {
+		return Result{}, &memory.FieldError{Field: "batches", Reason: "must not be negative"}
+	}
+	a, release, err := s.opts.Write(ctx, agent)
+	if err != nil {
+		return Result{}, err
+	}
+	defer release()
+	r := &run{service: s, agent: agent, Agent: a, most: in.Batches, res: emptyResult()}
+	if err := r.all(ctx); err != nil {
+		return Result{}, fmt.Errorf("checkpoint of %s, after %d batches: %w", agent, r.res.Batches, err)
+	}
+	return r.res, nil
+}
+
+func emptyResult() Result {
+	return Result{Created: []string{}, Updated: []string{}, Merged: []string{}, Quarantined: []string{}, Archived: []string{},
+		Refused: []memory.Refusal{}, Parked: []memory.ParkedNote{}}
+}
+
+// ListRequest is the input of memory.checkpoint.list.
+type ListRequest struct {
+	Limit *int `json:"limit,omitempty" jsonschema:"most checkpoints to list; 0 for all; 20 if absent"`
+}
+
+// ListResult is the output of memory.checkpoint.list.
+type ListResult struct {
+	Checkpoints []memory.Checkpoint `json:"checkpoints" jsonschema:"newest first"`
+}
+
+// List returns the records of checkpoints, newest first.
+func (s *Service) List(ctx context.Context, agent memory.AgentID, in ListRequest) (ListResult, error) {
+	limit := 20
+	if in.Limit != nil {
+		limit = *in.Limit
+	}
+	if limit < 0 {
+		return ListResult{}, &memory.FieldError{Field: "limit", Reason: "must not be negative; 0 lists all"}
+	}
+	st, release, err := s.opts.Read(ctx, agent)
+	if errors.Is(err, memory.ErrNotFound) {
+		return ListResult{Checkpoints: []memory.Checkpoint{}}, nil
+	}
+	if err != nil {
+		return ListResult{}, err
+	}
+	defer release()
+	list, err := st.Checkpoints(ctx, limit)
+	return ListResult{Checkpoints: list}, err
+}
+
+// IDRequest is the input of memory.checkpoint.show and memory.checkpoint.revert.
+type IDRequest struct {
+	ID string `json:"id" cli:"arg" jsonschema:"id of a checkpoint, as memory.checkpoint.list shows it"`
+}
+
+// Show returns the record of one checkpoint.
+func (s *Service) Show(ctx context.Context, agent memory.AgentID, in IDRequest) (memory.Checkpoint, error) {
+	st, release, err := s.opts.Read(ctx, agent)
+	if err != nil {
+		return memory.Checkpoint{}, err
+	}
+	defer release()
+	return st.Checkpoint(ctx, in.ID)
+}
+
+// Revert undoes what a checkpoint did to items.
+func (s *Service) Revert(ctx context.Context, agent memory.AgentID, in IDRequest) (working.Reverted, error) {
+	a, release, err := s.opts.Write(ctx, agent)
+	if err != nil {
+		return working.Reverted{}, err
+	}
+	defer release()
+	return a.Store.RevertCheckpoint(ctx, in.ID)
+}
