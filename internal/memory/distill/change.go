@@ -13,19 +13,20 @@ import (
 // known is an item that a new one may repeat or replace: one offered, or an
 // earlier entry of the same reply.
 type known struct {
-	ref     string // id, or new:n
-	title   string
-	content string
-	kind    string
-	session string
-	stems   map[string]bool
-	slots   map[string]string // attribute to the words that name it or its value
-	kin     string            // whose it is, where that is said by kinship
-	hasDay  bool
-	ours    bool // speaks of the user or of "us"
-	renews  bool // replaced another item itself
-	numbers map[string]bool
-	turn    int // position of its turn; -1 for an offered one
+	ref      string // id, or new:n
+	title    string
+	content  string
+	kind     string
+	session  string
+	stems    map[string]bool
+	slots    map[string]string // attribute to the words that name it or its value
+	weekdays string
+	kin      string // whose it is, where that is said by kinship
+	hasDay   bool
+	ours     bool // speaks of the user or of "us"
+	renews   bool // replaced another item itself
+	numbers  map[string]bool
+	turn     int // position of its turn; -1 for an offered one
 }
 
 // notebook is what is known while a batch is read.
@@ -44,7 +45,7 @@ func newNotebook(related []memory.Item) *notebook {
 
 func newKnown(ref, title, content, kind string, at time.Time, turn int) *known {
 	body, _, _ := strings.Cut(content, previously)
-	k := &known{ref: ref, title: title, content: content, kind: kind, turn: turn, stems: stemsOf(body), slots: slotsOf(body), kin: kinOf(body), numbers: map[string]bool{}}
+	k := &known{ref: ref, title: title, content: content, kind: kind, turn: turn, stems: stemsOf(body), slots: slotsOf(body), kin: kinOf(body), weekdays: weekdaysOf(body), numbers: map[string]bool{}}
 	k.hasDay = len(daysOf(body, at)) > 0
 	k.ours = ownWords.MatchString(body)
 	k.renews = body != content
@@ -159,6 +160,7 @@ func slotTable(list map[string]string) map[string]string {
 
 // oldValue are the shapes in which a sentence names what no longer holds.
 var oldValue = []*regexp.Regexp{
+	regexp.MustCompile(`\bno (?:more )?([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) any ?more`),
 	regexp.MustCompile(`\bnot (?:the |a |an |on |in |at |to |with |just |for )*([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,2})`),
 	regexp.MustCompile(`\b(?:no longer|instead of|rather than|forget|drop(?:ped|ping|s)?|scrap(?:ped|ping)?|ditch(?:ed|ing)?|dump(?:ed|ing)?|sold|cancel(?:led|ed)?|replac(?:ed|ing|es)|away from|off|from|out of|quit|left|stopp(?:ed|ing)|used to|goodbye to|swap(?:ped|ping)?|bye to) (?:the |our |my |a |an |using |known |at |in )*([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,2})`),
 	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) (?:is|are|was|were|'s|has|have|got|can|isn't|aren't|goes|went)(?: been)? (?:now )?(?:off|gone|out|dead|history|cancell?ed|over|pushed|moved|postponed|rescheduled|delayed|changed|fixed|resolved|solved|closed|done|sold|go\b|to recycling|not)`),
@@ -227,8 +229,14 @@ func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d
 			sum += 1.5
 		}
 	}
-	if fresh.hasDay && k.hasDay && (slots > 0 || shared > 0) {
+	if fresh.hasDay && k.hasDay && (slots > 0 || shared > 0) && k.kind != memory.KindIssue {
 		sum++
+	}
+	if fresh.weekdays != "" && k.weekdays != "" && fresh.weekdays != k.weekdays && shared >= 1 {
+		sum += 1.5
+	}
+	if strongCue.MatchString(lower) {
+		sum += .5
 	}
 	corrects := correctsLast.MatchString(lower)
 	if near := turn - k.turn; corrects && k.turn >= 0 && 0 < near && near <= 2 && comparable {
@@ -239,7 +247,7 @@ func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d
 	case k.kind == memory.KindIssue && ends && shared >= 1:
 		sum += 1.5
 	case k.kind == memory.KindIssue && named < 1 && slots == 0, k.kind == memory.KindIssue && d.kind == memory.KindDecision:
-		sum -= 2
+		sum -= 3
 	case k.kind == memory.KindPerson && named < 1, k.kind == memory.KindPreference && named < 1 && d.mood != ruling:
 		sum -= 1.5
 	}
@@ -255,6 +263,20 @@ var (
 	// endsFault tells that a problem is over.
 	endsFault = regexp.MustCompile(`\b(?:fixed|resolved|solved|repaired|patched|closed|sorted|done|works (?:again|now|fine)|no more|gone|behoben|went from|passes|green again)\b`)
 )
+
+// strongCue says by itself that something held before.
+var strongCue = regexp.MustCompile(`\b(?:from now on|no longer|any ?more|instead|is off|moved|changed|pushed|cancell?ed|now\b.{1,40}\bnot|not\b.{1,40}\bnow|take .{1,20} back|after all|change of plans?|scratch that)\b`)
+
+// weekdaysOf returns the days of the week that a text names, in its order.
+func weekdaysOf(s string) string {
+	var b strings.Builder
+	for _, w := range text.Words(s) {
+		if _, isDay := weekdayNames[strings.TrimSuffix(w, "s")]; isDay {
+			b.WriteString(strings.TrimSuffix(w, "s") + " ")
+		}
+	}
+	return b.String()
+}
 
 // sharesUnit reports figures on both sides.
 func sharesUnit(a, b *known) bool { return len(a.numbers) > 0 && len(b.numbers) > 0 }

@@ -44,6 +44,9 @@ func drafts(t *turn) []*draft {
 			quoted = true // what the user makes of it may still belong to the open draft
 			continue
 		default:
+			if aside := asideOf(s, t); aside != nil {
+				out = append(out, &draft{turn: t, mood: telling, parts: []*view{aside}})
+			}
 			if m == joking && takesBack.MatchString(v.lower) && open != nil { // "Kidding." denies what went before
 				out = out[:len(out)-1]
 			}
@@ -77,6 +80,27 @@ func drafts(t *turn) []*draft {
 	return out
 }
 
+// personAside is an apposition that says who somebody is, inside a sentence that
+// does something else: "Tell that to Ana, she's our landlady."
+var personAside = regexp.MustCompile(`\p{Lu}[\pL'’-]+(?: \p{Lu}[\pL'’-]+)?,? (?:who(?:['’]s| is)|s?he(?:['’]s| is)) (?:my|our|the) [^,.;:!?"“]+`)
+
+// asideOf returns such an apposition as a statement of its own, or nil.
+func asideOf(s *sentence, t *turn) *view {
+	if s.pasted || len(s.quotes) > 0 {
+		return nil
+	}
+	at := personAside.FindStringIndex(s.text)
+	if at == nil {
+		return nil
+	}
+	aside := sentence{start: s.start + at[0], end: s.start + at[1], text: s.text[at[0]:at[1]], paragraph: s.paragraph}
+	aside.words = wordsOf(aside.text, make([]byte, len(aside.text)))
+	if !hasBase(aside.words, kin) && !hasBase(aside.words, roles) {
+		return nil
+	}
+	return viewOf(&aside, t)
+}
+
 var takesBack = regexp.MustCompile(`^(?:\w+ )?(?:just |only |i'm |totally )?(?:kidding|joking|jk)\b`)
 
 // completes reports whether v belongs to the fact that d tells: it hangs on a
@@ -101,7 +125,8 @@ func (d *draft) completes(v *view, m mood, weight float64) bool {
 		return weight < keepFrom || !hasNumber(v.words)
 	}
 	both := changeCue.MatchString(last.lower) && changeCue.MatchString(v.lower)
-	return both || decision.MatchString(last.lower) && saysPast.MatchString(v.lower) || sharesTopic(last, v)
+	decided := decision.MatchString(last.lower)
+	return both || decided && (decision.MatchString(v.lower) || saysPast.MatchString(v.lower)) || sharesTopic(last, v)
 }
 
 // sharesTopic reports a content word in common.
@@ -122,7 +147,7 @@ func isShort(v *view) bool { return len(v.core) <= 5 }
 func (d *draft) finish() {
 	first := d.parts[0]
 	opens := d.turn.opensWith(first.sentence)
-	hangs := anaphors[first.core[0].lower] && len(first.names) == 0
+	hangs := anaphors[first.core[0].lower] && !namesSomebody(first)
 	switch {
 	case d.mood != telling || !opens:
 	case first.answer && !offers.MatchString(d.turn.asked) && (!hasVerb(first.core) || hangs || yesNo.MatchString(first.lower) || len(first.names) == 0 && len(first.topics) < 4):
@@ -132,6 +157,16 @@ func (d *draft) finish() {
 	}
 	d.kind = d.chooseKind()
 	d.importance, d.confidence = d.chooseWeight()
+}
+
+// namesSomebody reports a proper name that is not an abbreviation.
+func namesSomebody(v *view) bool {
+	for _, n := range v.names {
+		if !acronym.MatchString(strings.ToUpper(n)) || len(n) > 4 {
+			return true
+		}
+	}
+	return false
 }
 
 // opensWith reports that nothing is said in the turn before s but a word or two.

@@ -167,7 +167,7 @@ func isWavering(lower string) bool {
 }
 
 // settles are words by which a sentence ends the wavering it starts with.
-var settles = regexp.MustCompile(`\b(?:decided|decision|settled|it is(?:,|\.|$)|final|go with|going with|went with|so we)\b`)
+var settles = regexp.MustCompile(`\b(?:decided|decision|settled|it is(?:,|\.|$)|final|go with|going with|went with)\b`)
 
 // reported matches the words of a third person; what authorities order or find is
 // a fact about the user all the same.

@@ -89,7 +89,7 @@ func closesSentence(text string, mask []byte, i, next int) bool {
 	return strings.ContainsRune(".!?。！？", last)
 }
 
-var abbreviations = wordSet("mr mrs ms dr prof st vs e.g i.e eg ie etc approx no nr z.b bzw ca sra sr")
+var abbreviations = wordSet("mr mrs ms dr prof st vs e.g i.e eg ie etc approx nr z.b bzw ca sra sr")
 
 func isAbbreviation(before string) bool {
 	at := strings.LastIndexFunc(before, func(r rune) bool { return unicode.IsSpace(r) || r == '(' })
