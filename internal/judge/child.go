@@ -1,0 +1,134 @@
+package judge
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Names of the environment in which a test binary runs as a child.
+const (
+	childPart = "JUDGE_CHILD"
+	childDir  = "JUDGE_DIR"
+)
+
+// ackFile is the file descriptor on which a child acknowledges.
+const ackFile = 3
+
+// Part is what a test binary does when it runs as a child: it works in dir until
+// it is killed, and acknowledges what it has made durable. An acknowledgement is
+// one line of at most 4096 bytes, so that it arrives whole or not at all.
+type Part func(dir string, ack func(line string) error) error
+
+// MaybeChild runs the part that the environment names, and never returns from
+// it; in an ordinary run of the test binary it does nothing. Call it first in
+// TestMain.
+func MaybeChild(parts map[string]Part) {
+	name := os.Getenv(childPart)
+	if name == "" {
+		return
+	}
+	part, known := parts[name]
+	if !known {
+		fmt.Fprintf(os.Stderr, "judge: there is no part %q\n", name)
+		os.Exit(2)
+	}
+	acks := os.NewFile(ackFile, "acks")
+	err := part(os.Getenv(childDir), func(line string) error {
+		_, err := io.WriteString(acks, line+"\n")
+		return err
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "judge: child:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Child is this test binary running a Part in a process of its own.
+type Child struct {
+	t      testing.TB
+	cmd    *exec.Cmd
+	acks   *bufio.Reader
+	stderr strings.Builder
+}
+
+// StartChild starts a part in dir; env adds to the environment.
+func StartChild(t testing.TB, part, dir string, env ...string) *Child {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Child{t: t, cmd: exec.Command(exe, "-test.run=^$"), acks: bufio.NewReader(read)}
+	c.cmd.Env = append(append(os.Environ(), childPart+"="+part, childDir+"="+dir), env...)
+	c.cmd.Stderr = &c.stderr
+	c.cmd.ExtraFiles = []*os.File{write}
+	err = c.cmd.Start()
+	if closing := write.Close(); err != nil || closing != nil {
+		t.Fatal(errors.Join(err, closing))
+	}
+	t.Cleanup(func() {
+		if err := read.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// Ack waits for the next acknowledgement; false once there will be none, because
+// the child has ended.
+func (c *Child) Ack() (string, bool) {
+	line, err := c.acks.ReadString('\n')
+	if err != nil {
+		return "", false
+	}
+	return strings.TrimSuffix(line, "\n"), true
+}
+
+// Kill ends the child as kill -9 does, and returns the acknowledgements that
+// have not been read yet. A child that had ended by itself before is an error,
+// unless it did so well.
+func (c *Child) Kill() []string {
+	c.t.Helper()
+	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		c.t.Fatal(err)
+	}
+	return c.Wait()
+}
+
+// Wait waits for the child's end, and returns the acknowledgements that have not
+// been read yet.
+func (c *Child) Wait() []string {
+	c.t.Helper()
+	var rest []string
+	for {
+		line, more := c.Ack()
+		if !more {
+			break
+		}
+		rest = append(rest, line)
+	}
+	err := c.cmd.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		status, isUnix := exit.Sys().(syscall.WaitStatus)
+		if isUnix && status.Signaled() && status.Signal() == syscall.SIGKILL {
+			return rest
+		}
+	}
+	if err != nil {
+		c.t.Fatalf("the child ended by itself: %v\n%s", err, c.stderr.String())
+	}
+	return rest
+}
