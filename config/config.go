@@ -80,6 +80,7 @@ type Model struct {
 	BaseURL       string   `json:"base_url" jsonschema:"of the API, with /v1; empty for the provider's own"`
 	Name          string   `json:"name" jsonschema:"the model's id at the provider"`
 	Key           string   `json:"key" jsonschema:"env:NAME or file:PATH; empty for none"`
+	AllowPrivate  bool     `json:"allow_private" jsonschema:"true: the host's name may stand for a private address, as in a container network"`
 	ContextWindow int      `json:"context_window" jsonschema:"tokens"`
 	Timeout       Duration `json:"timeout" jsonschema:"of one call, such as 60s"`
 	MaxRetries    int      `json:"max_retries" jsonschema:"after a failed call"`

@@ -17,8 +17,10 @@ import (
 	"github.com/openclawssy/openclawssy/config"
 	"github.com/openclawssy/openclawssy/internal/agents"
 	"github.com/openclawssy/openclawssy/internal/cli"
+	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
+	"github.com/openclawssy/openclawssy/internal/memory/checkpoint"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 	"github.com/openclawssy/openclawssy/internal/op"
@@ -40,6 +42,7 @@ type house struct {
 	log  zerolog.Logger
 
 	redactor func() (*redact.Redactor, error) // with the home's key, made on first use
+	model    func() (*llm.Client, error)      // as configured, made on first use; nil for none
 
 	logs     *stores[*events.Log]
 	items    *stores[*working.Store]
@@ -49,6 +52,7 @@ type house struct {
 func newHouse(now func() time.Time, getenv func(string) string) *house {
 	h := &house{now: now, getenv: getenv}
 	h.redactor = sync.OnceValues(h.makeRedactor)
+	h.model = sync.OnceValues(h.makeModel)
 	h.logs = newStores(h, h.openLog, nil)
 	h.items = newStores(h, h.openItems, h.readItems)
 	h.archives = newStores(h, h.openArchive, h.readArchive)
@@ -263,6 +267,7 @@ func (h *house) app() cli.App {
 	var c op.Catalog
 	c.Add(events.NewService(h.readLog).Ops()...)
 	c.Add(working.NewService(h.items.read, h.items.write, episodesOf{h}).Ops()...)
+	c.Add(checkpoint.NewService(checkpoint.Options{Write: h.checkpointing, Read: h.items.read, Redact: lateRedactor{h}, Now: h.now, NewID: h.newID, Holder: process()}).Ops()...)
 	c.Add(runlog.NewService(h.readRuns).Ops()...)
 	return cli.App{
 		Version: version,
