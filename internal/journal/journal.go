@@ -63,20 +63,24 @@ func Open(ctx context.Context, dir string, o Options) (*Journal, error) {
 	if o.Now == nil {
 		return nil, memory.Errorf(memory.ErrInternal, "open journal: no clock")
 	}
+	w, err := newWriter(ctx, dir, o.Now, o.Log)
+	if err != nil {
+		return nil, fmt.Errorf("open the log in %s: %w", dir, err)
+	}
+	return start(w, o), nil
+}
+
+// start starts the goroutine that owns w from then on.
+func start(w *writer, o Options) *Journal {
 	if o.QueueBytes == 0 {
 		o.QueueBytes = 4 << 20
 	}
 	if o.QueueWait == 0 {
 		o.QueueWait = 250 * time.Millisecond
 	}
-	j := &Journal{queue: newQueue(o.QueueBytes, o.QueueWait), stopped: make(chan struct{})}
-	w, err := newWriter(ctx, dir, o.Now, o.Log)
-	if err != nil {
-		return nil, fmt.Errorf("open the log in %s: %w", dir, err)
-	}
-	j.count(func(s *Stats) { s.Torn = w.torn })
+	j := &Journal{queue: newQueue(o.QueueBytes, o.QueueWait), stopped: make(chan struct{}), stats: Stats{Torn: w.torn}}
 	go j.run(w)
-	return j, nil
+	return j
 }
 
 // Append queues JSON objects, which will stand in the log together and in this

@@ -21,6 +21,7 @@ var ErrClosed = memory.Errorf(memory.ErrUnavailable, "the log is closed")
 type entry struct {
 	objects [][]byte
 	bytes   int
+	number  int64      // counts entries as they come in
 	first   int64      // seq of the first object, set before done
 	done    chan error // the outcome, where somebody waits for it; has room for one
 }
@@ -32,6 +33,8 @@ type queue struct {
 	wait    time.Duration
 	entries []*entry
 	bytes   int           // of entries, and of those that the writer has taken
+	count   int64         // entries that ever came in
+	attempt int64         // count when the writer's last attempt began
 	closed  bool          // no more entries come in
 	room    chan struct{} // closed, and replaced, when bytes shrinks; closed for good with the queue
 	work    chan struct{} // has room for one: there is something to do
@@ -75,6 +78,8 @@ func (q *queue) tryPut(e *entry) (<-chan struct{}, error) {
 	if q.bytes > 0 && q.bytes+e.bytes > q.limit && len(e.objects) > 0 {
 		return q.room, nil
 	}
+	q.count++
+	e.number = q.count
 	q.entries = append(q.entries, e)
 	q.bytes += e.bytes
 	q.signal()
@@ -87,6 +92,14 @@ func (q *queue) signal() {
 	case q.work <- struct{}{}:
 	default: // it has a signal waiting
 	}
+}
+
+// begin starts an attempt to write, and reports whether there is anything to do.
+func (q *queue) begin() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.attempt = q.count
+	return len(q.entries) > 0
 }
 
 // take removes the oldest entries, together at least one and not many more than
@@ -124,20 +137,24 @@ func (q *queue) finish(group []*entry) {
 }
 
 // restore puts a group back that could not be written. Entries that somebody
-// waits for are given up instead, with those behind them: the caller learns at
-// once, and knows that nothing of his is in the log. It returns how many stay.
+// waits for are given up instead, with those behind them that were there when
+// the attempt began: the caller learns at once, and knows that nothing of his is
+// in the log. It returns how many stay.
 func (q *queue) restore(group []*entry, err error) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	all := append(group, q.entries...)
 	q.entries = nil
 	for _, e := range all {
-		if e.done == nil {
+		if e.done == nil || e.number > q.attempt {
 			q.entries = append(q.entries, e)
 			continue
 		}
 		q.bytes -= e.bytes
 		e.done <- err
+	}
+	if q.count > q.attempt {
+		q.signal()
 	}
 	q.makeRoom()
 	return len(q.entries)

@@ -299,7 +299,7 @@ func (w *walk) piece(ctx context.Context, name string, p piece) (more bool, err 
 		p.reason = reasonDouble
 	}
 	if p.reason != "" {
-		w.damage = append(w.damage, Damage{File: name, Offset: p.offset, Length: p.length, Reason: p.reason})
+		w.damage = addDamage(w.damage, Damage{File: name, Offset: p.offset, Length: p.length, Reason: p.reason})
 		return true, nil
 	}
 	w.seen = p.seq

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Damage is a range of bytes of a segment that holds no line a journal wrote.
@@ -13,7 +14,16 @@ type Damage struct {
 	File   string `json:"file"`
 	Offset int64  `json:"offset"`
 	Length int64  `json:"length"`
-	Reason string `json:"reason"`
+	Reason string `json:"reason"` // of its first line
+}
+
+// addDamage adds d to list, as one range with the one that it follows directly.
+func addDamage(list []Damage, d Damage) []Damage {
+	if n := len(list); n > 0 && list[n-1].File == d.File && list[n-1].Offset+list[n-1].Length == d.Offset {
+		list[n-1].Length += d.Length
+		return list
+	}
+	return append(list, d)
 }
 
 // piece is a stretch of a segment: a good line, or damage.
@@ -135,10 +145,9 @@ func salvage(bad piece) []piece {
 		return []piece{bad}
 	}
 	if start < len(line) {
-		last := judge(bad.offset, line, start, len(line))
-		last.length++ // its newline
-		pieces = append(pieces, last)
+		pieces = append(pieces, judge(bad.offset, line, start, len(line)))
 	}
+	pieces[len(pieces)-1].length++ // the newline
 	return pieces
 }
 
@@ -153,8 +162,13 @@ func judge(base int64, line []byte, start, end int) piece {
 
 // tail is where the good lines of a segment end.
 type tail struct {
-	end int64 // offset after the last good line and its newline; 0 for none
-	seq int64 // of that line
+	end  int64 // offset after the last good line; 0 for none
+	seq  int64 // of that line
+	bare bool  // a damaged byte stands where its newline should be
+}
+
+func tailAt(p piece) tail {
+	return tail{end: p.end(), seq: p.seq, bare: p.length == int64(len(p.line))}
 }
 
 // findTail returns the end of the good lines among the first size bytes of src.
@@ -185,8 +199,10 @@ func lastLine(buf []byte, base int64) (tail, bool) {
 			return tail{}, false
 		}
 		pieces := cut(piece{offset: base + int64(start), length: int64(end + 1 - start), line: buf[start:end]})
-		if last := pieces[len(pieces)-1]; last.reason == "" {
-			return tail{end: last.end(), seq: last.seq}, true
+		for _, p := range slices.Backward(pieces) {
+			if p.reason == "" {
+				return tailAt(p), true
+			}
 		}
 		end = start - 1
 	}
@@ -204,7 +220,7 @@ func scanTail(src io.ReaderAt, size int64) (tail, error) {
 			return tail{}, err
 		}
 		if p.reason == "" {
-			t = tail{end: p.end(), seq: p.seq}
+			t = tailAt(p)
 		}
 	}
 }

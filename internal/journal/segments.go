@@ -95,10 +95,10 @@ func (d *directory) sync() error {
 // A symbolic link, device, directory or pipe is refused.
 func (d *directory) open(name string, flag int) (*os.File, error) {
 	file, err := d.root.OpenFile(name, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
-	if errors.Is(err, syscall.ELOOP) {
-		return nil, d.irregular(name)
-	}
 	if err != nil {
+		if info, statErr := d.root.Lstat(name); statErr == nil && !info.Mode().IsRegular() {
+			return nil, d.irregular(name)
+		}
 		return nil, err
 	}
 	info, err := file.Stat()
@@ -135,8 +135,7 @@ func (d *directory) segments() ([]string, error) { return d.list(isSegment) }
 func isTorn(name string) bool { return strings.HasSuffix(name, tornSuffix) }
 
 // setAside copies the bytes of a segment from an offset on into a new .torn
-// file, makes it durable and then cuts them off the segment. It returns the
-// name of the new file.
+// file, makes it durable and returns its name.
 func (d *directory) setAside(segment string, file *os.File, from, size int64) (string, error) {
 	torn, err := d.createTorn(segment, from)
 	if err != nil {
@@ -147,13 +146,7 @@ func (d *directory) setAside(segment string, file *os.File, from, size int64) (s
 	if err = errors.Join(err, torn.Sync(), torn.Close()); err != nil {
 		return "", errors.Join(err, d.root.Remove(name))
 	}
-	if err := d.sync(); err != nil {
-		return "", err
-	}
-	if err := file.Truncate(from); err != nil {
-		return "", err
-	}
-	return name, file.Sync()
+	return name, d.sync()
 }
 
 // createTorn creates a file for bytes that stood in segment at that offset. A

@@ -108,7 +108,7 @@ func (rep *Report) piece(f *FileReport, p piece, check func(Line) error) {
 		}
 	}
 	if p.reason != "" {
-		rep.Damage = append(rep.Damage, Damage{File: f.File, Offset: p.offset, Length: p.length, Reason: p.reason})
+		rep.Damage = addDamage(rep.Damage, Damage{File: f.File, Offset: p.offset, Length: p.length, Reason: p.reason})
 		return
 	}
 	if rep.LastSeq > 0 && p.seq > rep.LastSeq+1 {

@@ -26,9 +26,10 @@ const (
 // goroutine.
 type writer struct {
 	now  func() time.Time
+	sync func(*os.File) error // syncData, but in tests of failing disks
 	log  zerolog.Logger
 	dir  *directory
-	head *os.File // the lock
+	head *os.File // the lock; nil where it has to be opened anew
 
 	segment *os.File // newest segment; nil for none
 	name    string   // of segment
@@ -49,7 +50,7 @@ func newWriter(ctx context.Context, path string, now func() time.Time, log zerol
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	w := &writer{now: now, log: log, dir: dir}
+	w := &writer{now: now, sync: syncData, log: log, dir: dir}
 	err = w.openHead()
 	if err == nil {
 		err = lockContext(ctx, w.head)
@@ -174,7 +175,7 @@ func (w *writer) write() error {
 	if _, err := w.segment.WriteAt(w.buf, w.size); err != nil {
 		return err
 	}
-	if err := syncData(w.segment); err != nil {
+	if err := w.sync(w.segment); err != nil {
 		return err
 	}
 	if w.fresh {
@@ -192,7 +193,7 @@ func (w *writer) undo() error {
 	if w.fresh {
 		err = w.dir.root.Remove(w.name)
 	} else if err = w.segment.Truncate(w.size); err == nil {
-		err = errors.Join(syncData(w.segment), dropCache(w.segment))
+		err = errors.Join(w.sync(w.segment), dropCache(w.segment))
 	}
 	err = errors.Join(err, w.segment.Close())
 	w.segment = nil
@@ -297,21 +298,30 @@ func (w *writer) openNewest(names []string) error {
 		w.seq = max(w.seq, before)
 	}
 	if end.end < info.Size() {
-		if err := w.repair(info.Size()); err != nil {
-			return err
+		if err := w.repair(end, info.Size()); err != nil {
+			return fmt.Errorf("repair the torn tail of %s: %w", newest, err)
 		}
 	}
 	return syncData(file)
 }
 
-// repair moves what stands behind the last good line aside.
-func (w *writer) repair(size int64) error {
-	name, err := w.dir.setAside(w.name, w.segment, w.size, size)
+// repair moves what stands behind the last good line aside and cuts it off.
+func (w *writer) repair(end tail, size int64) error {
+	name, err := w.dir.setAside(w.name, w.segment, end.end, size)
 	if err != nil {
-		return fmt.Errorf("move the torn tail of %s aside: %w", w.name, err)
+		return err
+	}
+	if end.bare {
+		if _, err := w.segment.WriteAt([]byte("\n"), end.end); err != nil {
+			return err
+		}
+		w.size++
+	}
+	if err := w.segment.Truncate(w.size); err != nil {
+		return err
 	}
 	w.torn++
-	w.log.Warn().Str("file", filepath.Join(w.dir.path, w.name)).Int64("offset", w.size).Int64("bytes", size-w.size).
+	w.log.Warn().Str("file", filepath.Join(w.dir.path, w.name)).Int64("offset", end.end).Int64("bytes", size-end.end).
 		Str("kept_in", name).Msg("torn tail of the log moved aside")
 	return nil
 }
@@ -366,7 +376,7 @@ func (j *Journal) run(w *writer) {
 // round writes one group. It returns the error of a group that was not written
 // and how many entries wait to be tried again.
 func (j *Journal) round(w *writer) (kept int, err error) {
-	if _, waiting := j.queue.state(); waiting == 0 {
+	if !j.queue.begin() {
 		return 0, nil
 	}
 	if err := w.lock(); err != nil {
