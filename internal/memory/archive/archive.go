@@ -8,11 +8,11 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -231,11 +231,11 @@ func (s *Store) Episodes(ctx context.Context, numbers []int64) ([]memory.Episode
 	if len(numbers) == 0 {
 		return nil, nil
 	}
-	list := make([]any, len(numbers))
-	for i, n := range numbers {
-		list[i] = n
+	list, err := json.Marshal(numbers)
+	if err != nil {
+		return nil, err
 	}
-	found, err := s.episodes(ctx, "e.n IN (?"+strings.Repeat(",?", len(numbers)-1)+")", list...)
+	found, err := s.episodes(ctx, "e.n IN (SELECT value FROM json_each(?))", string(list))
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory/text"
@@ -96,6 +97,7 @@ type snapshot struct {
 	epoch    int64
 	records  []packed
 	sessions []string
+	words    []uint32 // of each session
 	speakers []string
 }
 
@@ -117,7 +119,9 @@ func (s *Store) snapshotOf(ctx context.Context, tx *sql.Tx) (*snapshot, error) {
 	next := &snapshot{epoch: st.epoch}
 	if now.epoch == st.epoch {
 		next.records, next.sessions, next.speakers = now.records, now.sessions, now.speakers
+		next.words = slices.Clone(now.words)
 	}
+	known := len(next.records)
 	if next.records, err = loadRecords(ctx, tx, next.records, st.passages); err != nil {
 		return nil, err
 	}
@@ -126,6 +130,13 @@ func (s *Store) snapshotOf(ctx context.Context, tx *sql.Tx) (*snapshot, error) {
 	}
 	if next.speakers, err = loadNames(ctx, tx, "SELECT name FROM speakers WHERE n > ? ORDER BY n", next.speakers); err != nil {
 		return nil, err
+	}
+	next.words = append(next.words, make([]uint32, len(next.sessions)-len(next.words))...)
+	for _, r := range next.records[known:] {
+		if int(r.session) >= len(next.words) {
+			return nil, damaged("a passage is of session %d, of %d", r.session+1, len(next.words))
+		}
+		next.words[r.session] += uint32(r.words)
 	}
 	s.seen.Store(next)
 	return next, nil

@@ -3,8 +3,10 @@ package archive
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
@@ -25,6 +27,7 @@ type Postings struct {
 type Hits struct {
 	Main, Prefix []Postings // in the order asked for
 	Sessions     []string   // ids
+	SessionWords []uint32   // words of each session that are no stopwords
 	Speakers     []string   // names
 	passages     []packed
 }
@@ -61,7 +64,7 @@ func (s *Store) Search(ctx context.Context, main, prefix []string) (*Hits, error
 		if err != nil {
 			return err
 		}
-		h.passages, h.Sessions, h.Speakers = snap.records, snap.sessions, snap.speakers
+		h.passages, h.Sessions, h.SessionWords, h.Speakers = snap.records, snap.sessions, snap.words, snap.speakers
 		if h.Main, err = readPostings(ctx, tx, "m", main, len(h.passages)); err != nil {
 			return err
 		}
@@ -150,9 +153,9 @@ func parseDocs(list []byte, count, passages int) ([]uint32, error) {
 	return docs, nil
 }
 
-// Known returns the names of those who speak in the archive, as ParseQuery wants
+// Speakers returns the names of those who speak in the archive, as ParseQuery wants
 // them.
-func (s *Store) Known(ctx context.Context) ([]string, error) {
+func (s *Store) Speakers(ctx context.Context) ([]string, error) {
 	var names []string
 	err := s.view(ctx, func(tx *sql.Tx) error {
 		snap, err := s.snapshotOf(ctx, tx)
@@ -162,4 +165,41 @@ func (s *Store) Known(ctx context.Context) ([]string, error) {
 		return err
 	})
 	return names, err
+}
+
+// Turn is where and when an event was said.
+type Turn struct {
+	Session string
+	Time    time.Time
+}
+
+// Turns returns the turns of the events that the archive holds, by event id.
+func (s *Store) Turns(ctx context.Context, eventIDs []string) (map[string]Turn, error) {
+	list, err := json.Marshal(eventIDs)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]Turn{}
+	err = s.view(ctx, func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, `SELECT e.event_id, s.id, e.time, e.zone FROM episodes e JOIN sessions s ON s.n = e.session
+			WHERE e.part = 0 AND e.event_id IN (SELECT value FROM json_each(?))`, string(list))
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var event, session string
+			var ms int64
+			var zone int
+			if err := rows.Scan(&event, &session, &ms, &zone); err != nil {
+				return err
+			}
+			out[event] = Turn{Session: session, Time: time.UnixMilli(ms).In(location(zone))}
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look up turns: %w", err)
+	}
+	return out, nil
 }

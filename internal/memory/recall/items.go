@@ -1,0 +1,183 @@
+package recall
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/archive"
+	"github.com/openclawssy/openclawssy/internal/memory/text"
+	"github.com/openclawssy/openclawssy/internal/memory/working"
+)
+
+// weight of each part of an item's score besides its words, which are scored as
+// a passage's are. An item has no neighbours and no session, which wItem makes
+// up for: it says in one line what several turns said.
+const (
+	wItem       = 2.5
+	wImportance = .4  // for each step above 3
+	wConfidence = 1   // times confidence less one half
+	wRecent     = .5  // for one changed today; halves every 60 days
+	wTrust      = .15 // for each tier above import
+	wPast       = -.5 // no longer valid
+)
+
+// rankedItem is an item and its score.
+type rankedItem struct {
+	item   memory.Item
+	scores scores
+}
+
+// findItems matches, filters and scores items into f.
+func (s *Service) findItems(ctx context.Context, f *found, hits *archive.Hits) error {
+	store, release, err := s.opts.Items(ctx, f.agent)
+	if errors.Is(err, memory.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
+	matches, err := store.Match(ctx, f.query, working.MatchOptions{Statuses: f.statuses(), MinImportance: f.search.settings.MinImportance, Limit: f.search.matches})
+	if err != nil {
+		return err
+	}
+	if f.turns, err = f.turnsOf(ctx, matches); err != nil {
+		return err
+	}
+	now := s.opts.Now()
+	for _, m := range matches {
+		if s.isGuarded(f) && s.restsOnPrivate(f, m.Item) {
+			continue
+		}
+		f.items = append(f.items, rankedItem{m.Item, scoreItem(m.Item, f.query, hits, now)})
+	}
+	slices.SortStableFunc(f.items, func(a, b rankedItem) int {
+		switch {
+		case a.scores.total > b.scores.total:
+			return -1
+		case a.scores.total < b.scores.total:
+			return 1
+		}
+		return 0
+	})
+	return nil
+}
+
+// statuses are those of the items that may answer: superseded ones only where
+// the question asks about the past.
+func (f *found) statuses() []memory.Status {
+	switch {
+	case f.search.statuses != nil:
+		return f.search.statuses
+	case f.query.Asks(text.AsksPast):
+		return []memory.Status{memory.Active, memory.Superseded}
+	}
+	return []memory.Status{memory.Active}
+}
+
+// turnsOf looks up the turns that the items rest on.
+func (f *found) turnsOf(ctx context.Context, matches []working.Match) (map[string]archive.Turn, error) {
+	if f.store == nil {
+		return nil, nil
+	}
+	var ids []string
+	for _, m := range matches {
+		for _, ev := range m.Item.Evidence {
+			ids = append(ids, ev.EventID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return f.store.Turns(ctx, ids)
+}
+
+// restsOnPrivate reports whether nothing of what the item rests on was said where
+// a group may hear it. An item without evidence, or with evidence that is not
+// in the archive, counts as private.
+func (s *Service) restsOnPrivate(f *found, it memory.Item) bool {
+	for _, ev := range it.Evidence {
+		if turn, known := f.turns[ev.EventID]; known && !s.isPrivate(f, turn.Session) {
+			return false
+		}
+	}
+	return true
+}
+
+// scoreItem scores an item in the frame of the passages: the same terms with the
+// same weights, taken from the archive, which is the larger of the two.
+func scoreItem(it memory.Item, q text.Query, hits *archive.Hits, now time.Time) scores {
+	cols := text.Index(it.Title + "\n" + it.Content)
+	var out scores
+	out.words, out.window = overlap(q.Terms, hits.Main, cols.Main, hits.Len())
+	out.prefix, _ = overlap(q.Prefixes, hits.Prefix, cols.Prefix, hits.Len())
+	out.kind = wItem + wImportance*float64(it.Importance-3) + wConfidence*(it.Confidence-.5) + wTrust*float64(it.Trust.Rank()-memory.TrustImport.Rank())
+	if age := now.Sub(it.UpdatedAt).Hours() / 24; age >= 0 {
+		out.kind += wRecent * math.Exp2(-age/60)
+	}
+	if it.Status != memory.Active || it.ValidTo != nil && it.ValidTo.Before(now) {
+		out.form = wPast
+	}
+	for _, asked := range q.Dates {
+		if it.ValidFrom != nil {
+			out.said = max(out.said, asked.Match(text.DayOf(*it.ValidFrom)))
+		}
+	}
+	out.total = out.lexical() + wSaid*out.said + out.kind + out.form
+	return out
+}
+
+// overlap returns the BM25 of terms over a column, 0 to 1, and the share of
+// their weight that it holds. Its length counts as the mean.
+func overlap(terms []string, postings []archive.Postings, column string, total int) (bm, share float64) {
+	counts := map[string]int{}
+	for _, t := range strings.Fields(column) {
+		counts[t]++
+	}
+	var most, held float64
+	for i, term := range terms {
+		rows := 0
+		if i < len(postings) {
+			rows = postings[i].Rows
+		}
+		weight := idf(total, rows)
+		most += weight
+		if n := counts[term]; n > 0 {
+			held += weight
+			bm += weight * saturated(float64(n), 1)
+		}
+	}
+	if most == 0 {
+		return 0, 0
+	}
+	return min(1, bm/(most*(k1+1))), held / most
+}
+
+// itemLine writes an item as a line of a block.
+func (s *Service) itemLine(f *found, it memory.Item) string {
+	labels := []string{it.Kind, string(it.Trust), dateOf(f.learnt(it))}
+	if it.Status != memory.Active {
+		labels = append(labels, string(it.Status))
+	}
+	return formatLine(it.Handle, labels, it.Content, s.opts.Redact.Text)
+}
+
+// learnt is when the last of what the item rests on was said; when it was made,
+// where that is not known.
+func (f *found) learnt(it memory.Item) time.Time {
+	var last time.Time
+	for _, ev := range it.Evidence {
+		if turn := f.turns[ev.EventID]; turn.Time.After(last) {
+			last = turn.Time
+		}
+	}
+	if last.IsZero() {
+		return it.CreatedAt
+	}
+	return last
+}

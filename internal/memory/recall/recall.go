@@ -1,0 +1,349 @@
+// Package recall finds what an agent's memory holds about a question: passages
+// of the archive and items of the working store, scored in one frame, packed
+// under a budget into one block of lines that is safe to put into a prompt.
+package recall
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/archive"
+	"github.com/openclawssy/openclawssy/internal/memory/text"
+	"github.com/openclawssy/openclawssy/internal/memory/working"
+)
+
+// redactor takes secrets out of a text.
+type redactor interface {
+	Text(string) string
+}
+
+// Settings are what can be configured of recall, per agent.
+type Settings struct {
+	Tokens          int           // cap of a block, in tokens of 4 bytes, frame included
+	MaxLines        int           // memory lines in a block at most; 0 for no cap of their own
+	MinImportance   int           // items below are never injected
+	Threshold       float64       // abstain below; 0 for the fitted one, negative for never
+	Deadline        time.Duration // of a block; 0 for none
+	PrivateInGroups bool          // group sessions may see what was said in private ones
+}
+
+// Options are what a Service is made of.
+type Options struct {
+	Archive memory.Borrow[*archive.Store] // for reading
+	Items   memory.Borrow[*working.Store] // for reading; nil for none
+	Redact  redactor
+	// Settings are those of an agent.
+	Settings func(memory.AgentID) Settings
+	// SessionKind is memory.SessionMain or memory.SessionGroup; any other answer
+	// stands for a private session.
+	SessionKind func(agent memory.AgentID, session string) string
+	Now         func() time.Time
+}
+
+// Service recalls for all agents. It is safe for concurrent use.
+type Service struct {
+	opts   Options
+	counts struct {
+		blocks, abstained, mainOnly, failed atomic.Int64
+	}
+}
+
+// New returns a service.
+func New(opts Options) *Service { return &Service{opts: opts} }
+
+// Counts are how many blocks were asked for since the start, and what became of them.
+type Counts struct {
+	Blocks    int64 `json:"blocks"`
+	Abstained int64 `json:"abstained"` // nothing relevant enough was known
+	MainOnly  int64 `json:"main_only"` // too little time for all channels
+	Failed    int64 `json:"failed"`    // no time at all, a lock, damage or a defect: an empty block, or one without a source
+}
+
+// Counts returns the counters.
+func (s *Service) Counts() Counts {
+	return Counts{Blocks: s.counts.blocks.Load(), Abstained: s.counts.abstained.Load(), MainOnly: s.counts.mainOnly.Load(), Failed: s.counts.failed.Load()}
+}
+
+// Request asks for a block.
+type Request struct {
+	Text    string    // the question, or what the user just said
+	Session string    // the session that the block is for
+	Now     time.Time // resolves "yesterday" in Text; the service's clock where zero
+	Tokens  int       // cap in place of the agent's; 0 for that
+	// InPrompt is the seq of the first event of Session that stands in the prompt
+	// already: such turns are not recalled again. 0 where none does.
+	InPrompt int64
+}
+
+// Block is what is put into a prompt.
+type Block struct {
+	Text     string   `json:"text"`               // "" for nothing
+	Lines    []string `json:"lines"`              // the memory lines in it, never null
+	TraceID  string   `json:"trace_id"`           // the same for the same question and block
+	Degraded string   `json:"degraded,omitempty"` // what went wrong, "" for nothing
+	Trace    Trace    `json:"trace"`
+}
+
+// Trace says how a block came about.
+type Trace struct {
+	Terms         []string    `json:"terms"`    // of the question, as they were looked up
+	Prefixes      []string    `json:"prefixes"` // likewise
+	Speakers      []string    `json:"speakers"` // those named
+	MinImportance int         `json:"min_importance"`
+	Statuses      []string    `json:"statuses"` // of the items looked at
+	Threshold     float64     `json:"threshold"`
+	Relevance     float64     `json:"relevance"` // the highest; below Threshold nothing is injected
+	Candidates    []Candidate `json:"candidates"`
+}
+
+// Candidate is a memory that was looked at.
+type Candidate struct {
+	Handle string             `json:"handle"`
+	Score  float64            `json:"score"`
+	Scores map[string]float64 `json:"scores"` // its parts
+	In     bool               `json:"in"`
+	Why    string             `json:"why"` // it is in, or why not
+}
+
+// maxTraced is the most candidates in a trace.
+const maxTraced = 80
+
+// Block finds what memory holds about a request. It never fails and never takes
+// longer than the agent's deadline: what does not work leaves the block without
+// a source, or empty, with the reason in Degraded. The same question over the
+// same memory gives the same bytes.
+func (s *Service) Block(ctx context.Context, agent memory.AgentID, req Request) Block {
+	s.counts.blocks.Add(1)
+	set := s.opts.Settings(agent)
+	if req.Tokens > 0 {
+		set.Tokens = req.Tokens
+	}
+	if set.Deadline > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, set.Deadline)
+		defer cancel()
+	}
+	done := make(chan Block, 1) // buffered: a late builder must not hang
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- empty(req.Text, fmt.Sprintf("recall failed: %v", p))
+			}
+		}()
+		done <- s.build(ctx, agent, req, set)
+	}()
+	var out Block
+	select {
+	case out = <-done:
+	case <-ctx.Done():
+		out = empty(req.Text, "no time: "+ctx.Err().Error())
+	}
+	s.count(out)
+	return out
+}
+
+func (s *Service) count(out Block) {
+	switch {
+	case out.Degraded == mainOnly:
+		s.counts.mainOnly.Add(1)
+	case out.Degraded != "":
+		s.counts.failed.Add(1)
+	case out.Text == "":
+		s.counts.abstained.Add(1)
+	}
+}
+
+// mainOnly is the reason given where there was no time for all channels.
+const mainOnly = "no time for all channels"
+
+func empty(question, reason string) Block {
+	out := Block{Lines: []string{}, Degraded: reason, Trace: Trace{Terms: []string{}, Prefixes: []string{}, Speakers: []string{}, Statuses: []string{}, Candidates: []Candidate{}}}
+	out.TraceID = traceID(question, "")
+	return out
+}
+
+func traceID(question, block string) string {
+	sum := sha256.Sum256([]byte(question + "\x00" + block))
+	return hex.EncodeToString(sum[:6])
+}
+
+// build makes the block, first with all channels, then, where that took more
+// than its share of the time, with the main one alone.
+func (s *Service) build(ctx context.Context, agent memory.AgentID, req Request, set Settings) Block {
+	out, err := s.attempt(ctx, agent, req, set)
+	if err != nil {
+		return empty(req.Text, err.Error())
+	}
+	return out
+}
+
+func (s *Service) attempt(ctx context.Context, agent memory.AgentID, req Request, set Settings) (Block, error) {
+	full, cancel := share(ctx)
+	defer cancel()
+	found, err := s.find(full, agent, search{request: req, settings: set, limit: maxRanked, matches: maxMatched})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		found, err = s.find(ctx, agent, search{request: req, settings: set, limit: maxRanked, matches: maxMatched, mainOnly: true})
+	}
+	if err != nil {
+		return Block{}, err
+	}
+	return s.pack(ctx, found)
+}
+
+// share returns a context for the first attempt: three fifths of the time left.
+func share(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)*3/5)
+}
+
+// What is looked at for a block.
+const (
+	maxRanked  = 256 // passages
+	maxMatched = 40  // items of each column
+)
+
+// search is what find looks for.
+type search struct {
+	request  Request
+	settings Settings
+	limit    int             // most passages
+	matches  int             // most items of each column
+	mainOnly bool            // leave out prefixes and sessions
+	statuses []memory.Status // of items; nil for those that the question asks for
+	scope    scope
+}
+
+// scope says which sources are searched.
+type scope int
+
+const (
+	everything scope = iota
+	onlyItems
+	onlyEpisodes
+)
+
+// found is what a search has found, best first in each list.
+type found struct {
+	search   search
+	agent    memory.AgentID
+	query    text.Query
+	store    *archive.Store // nil where the agent has none
+	release  func()
+	episodes []ranked
+	items    []rankedItem
+	turns    map[string]archive.Turn // of the items' evidence
+	failure  error                   // of a source that was left out
+}
+
+// degraded says what went wrong, "" for nothing.
+func (f *found) degraded() string {
+	switch {
+	case f.failure != nil:
+		return f.failure.Error()
+	case f.search.mainOnly:
+		return mainOnly
+	}
+	return ""
+}
+
+// find ranks passages and items. A source that does not work is left out, with
+// the reason in failure; only a context that ended is an error. The caller calls
+// release on what it gets.
+func (s *Service) find(ctx context.Context, agent memory.AgentID, in search) (*found, error) {
+	f := &found{search: in, agent: agent, release: func() {}}
+	kept := false
+	defer func() {
+		if !kept { // also where something panics
+			f.release()
+		}
+	}()
+	hits, err := s.passages(ctx, f)
+	if err != nil {
+		f.failure = err
+	}
+	if in.scope != onlyEpisodes && s.opts.Items != nil {
+		if err := s.findItems(ctx, f, hits); err != nil {
+			f.failure = errors.Join(f.failure, fmt.Errorf("items: %w", err))
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	kept = true
+	return f, nil
+}
+
+// passages opens the agent's archive, parses the question with the speakers
+// that it knows, and ranks its passages. The hits serve to weigh terms of items
+// too; they are empty, not nil, where there is no archive.
+func (s *Service) passages(ctx context.Context, f *found) (*archive.Hits, error) {
+	in := f.search
+	opts := text.Options{Now: in.request.Now}
+	if opts.Now.IsZero() {
+		opts.Now = s.opts.Now()
+	}
+	f.query = text.ParseQuery(in.request.Text, opts)
+	store, release, err := s.opts.Archive(ctx, f.agent)
+	if errors.Is(err, memory.ErrNotFound) {
+		return &archive.Hits{}, nil
+	}
+	if err != nil {
+		return &archive.Hits{}, err
+	}
+	f.store, f.release = store, release
+	if opts.Speakers, err = store.Speakers(ctx); err != nil {
+		return &archive.Hits{}, err
+	}
+	f.query = text.ParseQuery(in.request.Text, opts)
+	prefixes := f.query.Prefixes
+	if in.mainOnly {
+		prefixes = nil
+	}
+	hits, err := store.Search(ctx, f.query.Terms, prefixes)
+	if err != nil {
+		return &archive.Hits{}, err
+	}
+	if in.scope != onlyItems {
+		f.episodes = newScorer(hits, f.query, in.mainOnly).rank(in.limit, s.hides(f, hits))
+	}
+	return hits, nil
+}
+
+// hides returns whether what was said in a session may not be told in the
+// request's session: what was said in private, in a group.
+func (s *Service) hides(f *found, hits *archive.Hits) func(session uint32) bool {
+	if !s.isGuarded(f) {
+		return func(uint32) bool { return false }
+	}
+	known := make([]int8, len(hits.Sessions))
+	return func(session uint32) bool {
+		if known[session] == 0 {
+			known[session] = 1
+			if s.isPrivate(f, hits.Sessions[session]) {
+				known[session] = 2
+			}
+		}
+		return known[session] == 2
+	}
+}
+
+// isGuarded reports whether the request's session must not see private ones.
+func (s *Service) isGuarded(f *found) bool {
+	return !f.search.settings.PrivateInGroups && s.opts.SessionKind(f.agent, f.search.request.Session) == memory.SessionGroup
+}
+
+func (s *Service) isPrivate(f *found, session string) bool {
+	return session != f.search.request.Session && s.opts.SessionKind(f.agent, session) != memory.SessionGroup
+}
+
+// dateOf writes a day as lines show it.
+func dateOf(t time.Time) string { return t.Format("2006-01-02") }

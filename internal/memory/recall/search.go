@@ -1,0 +1,143 @@
+package recall
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/op"
+)
+
+// Ops returns the operations this package offers.
+func (s *Service) Ops() []op.Op {
+	return []op.Op{
+		op.New("memory.search", "Find the memories most relevant to some words.", op.Read, s.Search).WithExample(`{"text": "favourite tea"}`),
+		op.New("memory.recall", "Show the block of memory that a prompt with this message would get, and why each line is in or out.", op.Read, s.Recall).
+			WithExample(`{"text": "Which tea do I like?"}`),
+	}
+}
+
+// Query is the input of memory.search.
+type Query struct {
+	Text  string `json:"text" cli:"arg" jsonschema:"words to look for, or a question"`
+	Scope string `json:"scope,omitempty" jsonschema:"items, episodes (what was said), archived (items no longer in use) or all; items if absent"`
+	Limit int    `json:"limit,omitempty" jsonschema:"most results of each kind; 8 if absent"`
+}
+
+const (
+	defaultResults = 8
+	maxResults     = 1000
+)
+
+// Result is the output of memory.search: best first, lists never null.
+type Result struct {
+	Agent    memory.AgentID   `json:"agent"`
+	Items    []memory.Item    `json:"items"`
+	Episodes []memory.Episode `json:"episodes"`
+}
+
+// scopes says what each scope of memory.search looks at.
+var scopes = map[string]struct {
+	scope    scope
+	statuses []memory.Status
+}{
+	"":         {onlyItems, []memory.Status{memory.Active}},
+	"items":    {onlyItems, []memory.Status{memory.Active}},
+	"episodes": {onlyEpisodes, nil},
+	"archived": {onlyItems, []memory.Status{memory.Archived, memory.Superseded}},
+	"all":      {everything, []memory.Status{memory.Active, memory.Archived, memory.Superseded}},
+}
+
+// Search finds memories by words, whatever their importance. An agent that has
+// no memory has none to find.
+func (s *Service) Search(ctx context.Context, agent memory.AgentID, in Query) (Result, error) {
+	out := Result{Agent: agent, Items: []memory.Item{}, Episodes: []memory.Episode{}}
+	sc, known := scopes[in.Scope]
+	switch {
+	case !known:
+		return out, &memory.FieldError{Field: "scope", Reason: "must be items, episodes, archived or all, not " + fmt.Sprintf("%.40q", in.Scope)}
+	case in.Limit < 0 || in.Limit > maxResults:
+		return out, &memory.FieldError{Field: "limit", Reason: fmt.Sprintf("must be between 1 and %d", maxResults)}
+	case in.Limit == 0:
+		in.Limit = defaultResults
+	}
+	settings := s.opts.Settings(agent)
+	settings.MinImportance, settings.PrivateInGroups = 0, true // the owner of the memory asks, not a session
+	f, err := s.find(ctx, agent, search{request: Request{Text: in.Text}, settings: settings, limit: in.Limit, matches: max(maxMatched, in.Limit), statuses: sc.statuses, scope: sc.scope})
+	if err != nil {
+		return out, fmt.Errorf("search memory: %w", err)
+	}
+	defer f.release()
+	if f.failure != nil {
+		return out, fmt.Errorf("search memory: %w", f.failure)
+	}
+	for _, it := range f.items[:min(in.Limit, len(f.items))] {
+		out.Items = append(out.Items, it.item)
+	}
+	episodes := reader{found: f}
+	for {
+		e, _, more, err := episodes.peek(ctx)
+		if err != nil {
+			return out, fmt.Errorf("search memory: %w", err)
+		}
+		if !more {
+			return out, nil
+		}
+		out.Episodes = append(out.Episodes, e)
+		episodes.next()
+	}
+}
+
+// RecallRequest is the input of memory.recall.
+type RecallRequest struct {
+	Text    string `json:"text" cli:"arg" jsonschema:"what the user says"`
+	Session string `json:"session,omitempty" jsonschema:"session that the prompt would be of; a group session does not see private ones"`
+	Tokens  int    `json:"tokens,omitempty" jsonschema:"cap of the block, in tokens of 4 bytes; the configured one if absent"`
+}
+
+// RecallResult is the output of memory.recall.
+type RecallResult struct {
+	Agent memory.AgentID `json:"agent"`
+	Block
+}
+
+// Recall shows what Block would put into a prompt.
+func (s *Service) Recall(ctx context.Context, agent memory.AgentID, in RecallRequest) (RecallResult, error) {
+	if in.Tokens < 0 {
+		return RecallResult{}, &memory.FieldError{Field: "tokens", Reason: "must not be negative"}
+	}
+	return RecallResult{Agent: agent, Block: s.Block(ctx, agent, Request{Text: in.Text, Session: in.Session, Tokens: in.Tokens})}, nil
+}
+
+// Ranked is a passage and its score.
+type Ranked struct {
+	Episode memory.Episode
+	Score   float64
+}
+
+// Rank returns the passages most relevant to a request, at most limit of them,
+// best first, whatever their relevance: what evaluations measure. It has no
+// deadline but that of ctx.
+func (s *Service) Rank(ctx context.Context, agent memory.AgentID, req Request, limit int) ([]Ranked, error) {
+	f, err := s.find(ctx, agent, search{request: req, settings: s.opts.Settings(agent), limit: limit, scope: onlyEpisodes})
+	if err != nil {
+		return nil, fmt.Errorf("rank episodes: %w", err)
+	}
+	defer f.release()
+	if f.failure != nil {
+		return nil, fmt.Errorf("rank episodes: %w", f.failure)
+	}
+	out := make([]Ranked, 0, len(f.episodes))
+	episodes := reader{found: f}
+	for {
+		e, sc, more, err := episodes.peek(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("rank episodes: %w", err)
+		}
+		if !more {
+			return out, nil
+		}
+		out = append(out, Ranked{e, sc.total})
+		episodes.next()
+	}
+}
