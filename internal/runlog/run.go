@@ -107,8 +107,10 @@ func (r *Run) Finish(output string, m Meta) (err error) {
 	}
 	m.Run, m.Agent, m.Session, m.Started = r.id, r.in.Agent, r.in.Session, r.in.Started
 	m.Ended, m.ToolCalls, m.Error = r.store.Now().UTC(), r.calls, redact(m.Error)
-	for i, w := range m.Warnings {
-		m.Warnings[i] = redact(w)
+	warnings := m.Warnings
+	m.Warnings = nil
+	for _, w := range warnings {
+		m.Warnings = append(m.Warnings, redact(w))
 	}
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {

@@ -72,13 +72,14 @@ type Options struct {
 type Scheduler struct {
 	Options
 	store  *store
+	poll   time.Duration  // pollEvery
 	poke   chan struct{}  // the jobs changed: look again
 	active sync.WaitGroup // runs of this process
 }
 
 // New returns a scheduler; it reads nothing and runs nothing yet.
 func New(o Options) *Scheduler {
-	return &Scheduler{Options: o, store: &store{dir: o.Dir, now: o.Now}, poke: make(chan struct{}, 1)}
+	return &Scheduler{Options: o, store: &store{dir: o.Dir, now: o.Now}, poll: pollEvery, poke: make(chan struct{}, 1)}
 }
 
 // wall returns what the clock shows, in UTC. A time.Time of a running process

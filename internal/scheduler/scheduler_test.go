@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,6 +60,7 @@ type home struct {
 	catalog op.Catalog
 	offset  atomic.Int64 // of the wall clock, from real time
 	began   time.Time
+	poll    time.Duration // 0 for the usual
 	deaf    chan struct{} // ends calls of test.deaf, which hear nothing else
 
 	mu      sync.Mutex
@@ -74,8 +76,24 @@ type done struct {
 	Ok bool `json:"ok"`
 }
 
+// quickDir returns a directory in memory where the system has one: what is tested
+// here is the clock, and 90 days of it hold thousands of writes that wait for the
+// disk.
+func quickDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("/dev/shm", "scheduler")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
 func newHome(t *testing.T) *home {
-	h := &home{t: t, dir: t.TempDir(), agents: []memory.AgentID{"a"}, began: time.Now(), deaf: make(chan struct{}),
+	h := &home{t: t, dir: quickDir(t), agents: []memory.AgentID{"a"}, began: time.Now(), deaf: make(chan struct{}),
 		starts: map[string][]start{}, now: map[string]int{}}
 	add := func(name string, effect op.Effect, fn func(ctx context.Context) error) {
 		h.catalog.Add(op.New(name, "For tests.", effect, func(ctx context.Context, agent memory.AgentID, _ noInput) (done, error) {
@@ -155,11 +173,15 @@ func none[T any](context.Context, memory.AgentID) (T, func(), error) {
 // process returns a scheduler as a new process of the home has it.
 func (h *home) process() *Scheduler {
 	began := time.Now()
-	return New(Options{Dir: filepath.Join(h.dir, "scheduler"), Now: h.wall, Elapsed: func() time.Duration { return time.Since(began) },
+	s := New(Options{Dir: filepath.Join(h.dir, "scheduler"), Now: h.wall, Elapsed: func() time.Duration { return time.Since(began) },
 		Catalog: &h.catalog, Talker: h, Redact: stars{}, Deadline: 10 * time.Minute,
 		Agents: func() ([]memory.AgentID, error) { return h.agents, nil },
 		Auto:   func(memory.AgentID) (Auto, error) { return h.auto, nil },
 		Reads:  none[*events.Reader], Writes: none[*events.Log], Audit: none[*runlog.Store], Log: zerolog.Nop()})
+	if h.poll > 0 {
+		s.poll = h.poll
+	}
+	return s
 }
 
 // live lets a process serve for a while.
@@ -239,7 +261,7 @@ func TestAcceleratedTime(t *testing.T) {
 				h.agents, h.auto = []memory.AgentID{"a", "b", "c"}, Auto{Checkpoint: true, Maintenance: true}
 				chatter := "@hourly"
 				if tc.days > 1 {
-					chatter = "0 */4 * * *"
+					chatter, h.poll = "0 */4 * * *", 5*time.Minute
 				}
 				for _, a := range h.agents {
 					h.add(a, AddRequest{Name: "chatter", Schedule: chatter, Op: "test.chatter"})

@@ -13,7 +13,7 @@ import (
 
 // Times of serving.
 const (
-	pollEvery  = 30 * time.Second // at least so often it looks at the file and the clock
+	pollEvery  = 30 * time.Second // at least so often it looks at the file and the clocks
 	leaseEvery = 5 * time.Second  // so often it tries to take the lease over
 	stopGrace  = 5 * time.Second  // for runs to end after they were told to
 	slack      = 2 * time.Second  // by which the clocks may drift apart between two looks
@@ -84,6 +84,7 @@ func (l *loop) run(ctx context.Context) {
 	if err := l.settle(ctx); err != nil && ctx.Err() == nil {
 		l.Log.Error().Err(err).Msg("interrupted jobs not marked")
 	}
+	l.lastWall, l.lastElapsed = l.store.lastSeen(), l.Elapsed()
 	for {
 		wait, err := l.tick(ctx)
 		l.tell(ctx, err)
@@ -156,17 +157,17 @@ func (s *Scheduler) settle(ctx context.Context) error {
 func (l *loop) tick(ctx context.Context) (time.Duration, error) {
 	now, elapsed := l.wall(), l.Elapsed()
 	if err := l.follow(ctx, now, elapsed); err != nil {
-		return pollEvery, err
+		return l.poll, err
 	}
 	jobs, changed, trouble := l.jobs()
 	if changed {
 		var err error
 		if jobs, err = l.store.update(ctx, l.adjust); err != nil {
-			return pollEvery, errors.Join(trouble, err)
+			return l.poll, errors.Join(trouble, err)
 		}
 	}
 	l.arm(jobs, now, elapsed)
-	wait := pollEvery
+	wait := l.poll
 	for i := range jobs {
 		j := &jobs[i]
 		a, armed := l.armed[j.key()]
@@ -180,34 +181,33 @@ func (l *loop) tick(ctx context.Context) (time.Duration, error) {
 		wait = 0 // look again at once: its state has changed
 		if err := l.launch(ctx, j, a); err != nil && ctx.Err() == nil {
 			l.Log.Error().Err(err).Str("agent", string(j.Agent)).Str("job", j.Name).Msg("job not started")
-			a.notYet = elapsed + pollEvery
+			a.notYet = elapsed + l.poll
 			l.armed[j.key()] = a
 		}
 	}
 	return wait, trouble
 }
 
-// follow moves the past of interval jobs along with a clock that was set back:
-// what they still have to wait stays the same, in this process and the next.
-// (Calendar jobs follow the new clock; a clock set forward makes jobs due.)
+// follow moves the past of interval jobs along with a clock that was set back,
+// in this process or between the last one and this: what they still have to wait
+// stays the same. Calendar jobs follow the new clock, and a clock that was set
+// forward makes jobs due.
 func (l *loop) follow(ctx context.Context, now time.Time, elapsed time.Duration) error {
 	jump := now.Sub(l.lastWall) - (elapsed - l.lastElapsed)
-	if l.lastWall.IsZero() || jump > -slack {
-		l.lastWall, l.lastElapsed = now, elapsed
-		return nil
-	}
-	_, err := l.store.update(ctx, func(jobs *[]Job) (bool, error) {
-		changed := false
-		for i := range *jobs {
-			changed = (*jobs)[i].shift(jump) || changed
+	if !l.lastWall.IsZero() && jump < -slack {
+		_, err := l.store.update(ctx, func(jobs *[]Job) (bool, error) {
+			changed := false
+			for i := range *jobs {
+				changed = (*jobs)[i].shift(jump) || changed
+			}
+			return changed, nil
+		})
+		if err != nil {
+			return fmt.Errorf("follow the clock, which was set back: %w", err)
 		}
-		return changed, nil
-	})
-	if err != nil {
-		return fmt.Errorf("follow the clock, which was set back: %w", err)
 	}
 	l.lastWall, l.lastElapsed = now, elapsed
-	return nil
+	return l.store.see(now)
 }
 
 // arm brings the armings in line with the jobs. What is computed once stays,

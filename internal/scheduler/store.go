@@ -28,6 +28,7 @@ const (
 	damagedPrefix = "jobs.json.damaged-"
 	jobsLock      = "jobs.lock"
 	leaseLock     = "lease.lock"
+	clockFile     = "clock"   // empty; its modification time is the clock as the holder of the lease last saw it
 	runningDir    = "running" // one lock file per job, held while it runs
 )
 
@@ -235,6 +236,32 @@ func (s *store) write(jobs []Job, damaged bool) error {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// see keeps what the clock shows, for the process that comes after this one. It
+// need not be durable: an older time only says less.
+func (s *store) see(now time.Time) error {
+	path := filepath.Join(s.dir, clockFile)
+	err := os.Chtimes(path, now, now)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.WriteFile(path, nil, 0o600); err == nil {
+			err = os.Chtimes(path, now, now)
+		}
+	}
+	if err != nil {
+		return memory.Errorf(memory.ErrUnavailable, "keep the time: %w", err)
+	}
+	return nil
+}
+
+// lastSeen returns what the clock showed when see was last called; zero where it
+// never was.
+func (s *store) lastSeen() time.Time {
+	st, err := os.Stat(filepath.Join(s.dir, clockFile))
+	if err != nil {
+		return time.Time{} // not knowing it does no harm
+	}
+	return st.ModTime()
 }
 
 // setAside lists the damaged files that wait for a person to look at them.

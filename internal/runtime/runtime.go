@@ -1,0 +1,285 @@
+// Package runtime is the agent loop. It takes one message of a conversation,
+// writes it down, recalls what matters, asks the model, carries out the tools that
+// the model asks for, and returns the answer.
+//
+// What it promises: the user's message is durable before the model is called, and
+// everything else of a turn when the turn ends, however it ends; recall never
+// fails a turn, and delays it by no more than its deadline; a prompt begins with
+// what does not change (system, tools, history), then comes the recall block,
+// computed once a turn, as a message of its own and never in the system prompt;
+// and what the model is given was redacted before, so that it is the same as what
+// stands in the log.
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/openclawssy/openclawssy/config"
+	"github.com/openclawssy/openclawssy/internal/llm"
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/events"
+	"github.com/openclawssy/openclawssy/internal/op"
+	"github.com/openclawssy/openclawssy/internal/runlog"
+	"github.com/openclawssy/openclawssy/internal/session"
+)
+
+// Query is what memory is asked for before a turn.
+type Query struct {
+	Text    string // what the user said, redacted
+	Session string
+	Kind    string // of the session: main or group
+	// Since is the seq of the first event of the session that the prompt holds
+	// anyway: the session's own turns from there on need not be recalled.
+	Since int64
+	Now   time.Time // in the session's zone
+}
+
+// Recalled is what memory answers. Block is injected as it is; it is empty where
+// nothing is relevant. Trace is kept for memory.why.
+type Recalled struct {
+	Block string
+	Trace any
+}
+
+// Recaller finds what is relevant to a turn. It should be done when ctx is: its
+// answer is not waited for beyond that.
+type Recaller interface {
+	Recall(ctx context.Context, agent memory.AgentID, q Query) (Recalled, error)
+}
+
+// Checkpointer distils what has been said. The runtime never waits for it.
+type Checkpointer interface {
+	Checkpoint(ctx context.Context, agent memory.AgentID) error
+}
+
+// Redactor removes secrets from text.
+type Redactor interface{ Text(string) string }
+
+// Options are what a Runtime needs. All are required unless said otherwise.
+type Options struct {
+	Config   func(memory.AgentID) (config.Config, error) // of one agent
+	Model    func(memory.AgentID) (llm.Chatter, error)
+	Catalog  *op.Catalog
+	Logs     memory.Borrow[*events.Log]
+	Sessions memory.Borrow[*session.Store]
+	Runs     memory.Borrow[*runlog.Store]
+	Recall   Recaller     // nil: nothing is recalled
+	Distil   Checkpointer // nil: no checkpoint is asked for
+	Redact   Redactor
+	Now      func() time.Time
+	NewID    func() string // a fresh ULID
+	Log      zerolog.Logger
+}
+
+// Runtime runs turns. Make one with New, and Close it. It is safe for concurrent
+// use; the turns of one session wait for each other.
+type Runtime struct {
+	Options
+	windows windows
+	stats   counters
+
+	// Work that outlives a turn.
+	background context.Context
+	stop       context.CancelFunc
+	work       sync.WaitGroup
+	mu         sync.Mutex
+	distilling map[memory.AgentID]bool
+	closed     bool
+}
+
+// counters count what went wrong without failing a turn.
+type counters struct{ turns, failed, recallFailed, distilFailed, abandoned atomic.Int64 }
+
+// Stats are counts since the Runtime was made.
+type Stats struct {
+	Turns        int64 `json:"turns"`
+	Failed       int64 `json:"failed"`        // turns that ended with an error
+	RecallFailed int64 `json:"recall_failed"` // turns that went on without memory
+	DistilFailed int64 `json:"distil_failed"` // checkpoints that were asked for and failed
+	Abandoned    int64 `json:"abandoned"`     // operations that did not return
+}
+
+// New returns a runtime.
+func New(o Options) *Runtime {
+	r := &Runtime{Options: o, windows: windows{all: map[string]*window{}}, distilling: map[memory.AgentID]bool{}}
+	r.background, r.stop = context.WithCancel(context.Background())
+	return r
+}
+
+// Close stops what runs in the background, waits for it to stop, and waits for
+// no model. No turn may run any more.
+func (r *Runtime) Close() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.stop()
+	r.work.Wait()
+}
+
+// Stats returns the counts.
+func (r *Runtime) Stats() Stats {
+	return Stats{Turns: r.stats.turns.Load(), Failed: r.stats.failed.Load(), RecallFailed: r.stats.recallFailed.Load(),
+		DistilFailed: r.stats.distilFailed.Load(), Abandoned: r.stats.abandoned.Load()}
+}
+
+// Turn is one message to an agent.
+type Turn struct {
+	Agent memory.AgentID
+	// Session is the conversation it belongs to. An empty ID starts one; Channel
+	// is required, the other members may be empty.
+	Session memory.Session
+	Text    string
+	// Origin says who speaks: user (if empty), assistant, system, or agent. An
+	// agent's message is data: it is no command, and never has the user's role.
+	Origin  memory.Origin
+	Speaker string // name of who speaks, where several do
+	// Stream is called with the answer's text as it comes; it may be nil.
+	Stream func(delta string)
+}
+
+// Result is what came of a turn. After an error it says how far the turn got.
+type Result struct {
+	Run       string // id; empty where no run was made
+	Session   string // id of the session to go on with
+	Text      string // the answer
+	Block     string // of memory that was injected
+	Model     string // that answered, as it names itself
+	Usage     llm.Usage
+	Rounds    int
+	ToolCalls int
+	Notes     []string // what a person should know, such as that memory could not be asked
+}
+
+// maxText is the most bytes of a message.
+const maxText = 1 << 20
+
+// Run runs one turn. An error of the model is an error of the turn, with
+// everything said so far written down; one of recall is only a note.
+func (r *Runtime) Run(ctx context.Context, t Turn) (Result, error) {
+	cfg, err := r.check(&t)
+	if err != nil {
+		return Result{Session: t.Session.ID}, err
+	}
+	command, isCommand, err := Command{}, false, error(nil)
+	if t.Origin != memory.OriginAgent {
+		if command, isCommand, err = ParseCommand(t.Text); err != nil {
+			return Result{Session: t.Session.ID}, err
+		}
+	}
+	switch {
+	case isCommand && command.Name == "help":
+		return Result{Session: t.Session.ID, Text: Help()}, nil
+	case isCommand && command.Name == "quit":
+		return Result{Session: t.Session.ID}, memory.Errorf(memory.ErrInvalid, "/quit leaves an interactive chat, and this is none")
+	case isCommand && command.Name == "new":
+		return r.startAnew(ctx, t, cfg)
+	}
+	r.stats.turns.Add(1)
+	res, err := r.run(ctx, t, cfg, command)
+	if err != nil {
+		r.stats.failed.Add(1)
+	}
+	return res, err
+}
+
+// check brings a turn into form and returns its agent's configuration.
+func (r *Runtime) check(t *Turn) (config.Config, error) {
+	if _, err := memory.ParseAgentID(string(t.Agent)); err != nil {
+		return config.Config{}, err
+	}
+	t.Text = strings.ToValidUTF8(t.Text, "\uFFFD")
+	switch {
+	case strings.TrimSpace(t.Text) == "":
+		return config.Config{}, &memory.FieldError{Field: "text", Reason: "must say something"}
+	case len(t.Text) > maxText:
+		return config.Config{}, &memory.FieldError{Field: "text", Reason: "must be at most 1 MiB"}
+	}
+	switch t.Origin {
+	case "":
+		t.Origin = memory.OriginUser
+	case memory.OriginUser, memory.OriginAssistant, memory.OriginSystem, memory.OriginAgent:
+	default:
+		return config.Config{}, &memory.FieldError{Field: "origin", Reason: "must be user, assistant, system or agent"}
+	}
+	cfg, err := r.Config(t.Agent)
+	if err != nil {
+		return cfg, err
+	}
+	if have, most := tokens(t.Text), roomOf(cfg).prompt/2; have > most {
+		return cfg, &memory.FieldError{Field: "text", Reason: fmt.Sprintf("is about %d tokens long, and the model has room for %d", have, most)}
+	}
+	return cfg, nil
+}
+
+// startAnew ends the turn's session and starts another like it. Nobody waits for
+// a model: what was said is durable and can be recalled already.
+func (r *Runtime) startAnew(ctx context.Context, t Turn, cfg config.Config) (Result, error) {
+	store, release, err := r.Sessions(ctx, t.Agent)
+	if err != nil {
+		return Result{Session: t.Session.ID}, err
+	}
+	defer release()
+	next := t.Session
+	if t.Session.ID != "" {
+		old, err := store.End(ctx, t.Session.ID)
+		switch {
+		case err == nil:
+			next = memory.Session{Channel: t.Session.Channel, UserID: old.UserID, Zone: old.Zone, Kind: old.Kind}
+		case !errors.Is(err, memory.ErrNotFound):
+			return Result{Session: t.Session.ID}, err
+		}
+	}
+	next.ID = r.newSession()
+	next, err = store.Ensure(ctx, next)
+	if err != nil {
+		return Result{Session: t.Session.ID}, err
+	}
+	res := Result{Session: next.ID, Text: "This is a new session. What was said before stays in memory."}
+	if cfg.Memory.Enabled && r.distil(t.Agent) {
+		res.Notes = append(res.Notes, "what was said is being distilled in the background")
+	}
+	return res, nil
+}
+
+// newSession makes the id of a session: lower case, as its file's name.
+func (r *Runtime) newSession() string { return "s-" + strings.ToLower(r.NewID()) }
+
+// distil starts a checkpoint in the background, unless one of the agent is under
+// way. It reports whether it did.
+func (r *Runtime) distil(agent memory.AgentID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.Distil == nil || r.closed || r.distilling[agent] {
+		return false
+	}
+	r.distilling[agent] = true
+	r.work.Go(func() {
+		err := r.Distil.Checkpoint(r.background, agent)
+		r.mu.Lock()
+		delete(r.distilling, agent)
+		r.mu.Unlock()
+		if err != nil && r.background.Err() == nil {
+			r.stats.distilFailed.Add(1)
+			r.Log.Error().Err(err).Str("agent", string(agent)).Msg("checkpoint before turns leave the window failed")
+		}
+	})
+	return true
+}
+
+// audit adds a line to the agent's audit log.
+func (r *Runtime) audit(ctx context.Context, agent memory.AgentID, e runlog.Entry) error {
+	store, release, err := r.Runs(ctx, agent)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return store.Audit(e)
+}
