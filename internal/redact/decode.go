@@ -44,6 +44,9 @@ func (sc *scanner) runs() {
 			if start < 0 {
 				start = i
 			}
+			if s[i] == '+' && sc.encoded < 0 && isPlus(s, i) {
+				sc.encoded = i
+			}
 			if kind&runDigit != 0 && (i == 0 || !isDigit(s[i-1])) {
 				sc.numberAt(i)
 			}
@@ -105,7 +108,12 @@ func (sc *scanner) encodedRun(start, end int) {
 		return
 	}
 	plain := decodeBase64(s[from:end])
-	if plain == "" {
+	if plain == "" && strings.IndexByte(s[from:end], '\n') >= 0 { // lines of their own
+		for from < end {
+			stop := min(end, sc.lineEnd(from))
+			sc.encodedRun(from, stop)
+			from = stop + 1
+		}
 		return
 	}
 	if found := sc.r.scan(plain, sc.depth-1); len(found) > 0 {
@@ -186,40 +194,75 @@ func (v *view) offset(i int) int {
 	return v.raw[low-1] + i - v.plain[low-1]
 }
 
-// views decodes the lines with escapes, from the first on, and scans what they say.
+// views decodes the lines with escapes, from the first on, and scans what they say. In forms of the web a plus may be
+// a blank or itself, so such a line is read both ways.
 func (sc *scanner) views() {
 	s := sc.s
 	for line := strings.LastIndexByte(s[:sc.encoded], '\n') + 1; line < len(s); {
 		end := sc.lineEnd(line)
-		if v := decodeLine(s[line:end]); v != nil {
-			for _, f := range sc.r.scan(v.text.String(), sc.depth-1) {
-				sc.add(f.Kind, line+v.offset(f.Start), line+v.offset(f.End))
-			}
+		text := s[line:end]
+		at := firstEscape(text)
+		if at >= 0 {
+			sc.view(line, decodeLine(text, false))
+		}
+		if pluses(text) >= leastPluses || at >= 0 && strings.IndexByte(text, '%') >= 0 && strings.IndexByte(text, '+') >= 0 {
+			sc.view(line, decodeLine(text, true))
 		}
 		line = end + 1
 	}
 }
 
-// decodeLine takes the escapes off a line. It answers nil if there are none.
-func decodeLine(s string) *view {
-	var v *view
+// leastPluses is the number of pluses between letters that shows a sentence of a form of the web: my+password+is.
+const leastPluses = 3
+
+// pluses counts the pluses between letters in the first bytes of a line.
+func pluses(line string) int {
+	line = line[:min(len(line), 4096)]
+	n := 0
+	for i := 1; i+1 < len(line) && n < leastPluses; i++ {
+		if line[i] == '+' && isPlus(line, i) {
+			n++
+		}
+	}
+	return n
+}
+
+// isPlus tells whether the plus at i stands between letters or digits.
+func isPlus(s string, i int) bool { return i > 0 && i+1 < len(s) && isAlnum(s[i-1]) && isAlnum(s[i+1]) }
+
+// view scans what the line that begins at line says without its escapes.
+func (sc *scanner) view(line int, v *view) {
+	for _, f := range sc.r.scan(v.text.String(), sc.depth-1) {
+		sc.add(f.Kind, line+v.offset(f.Start), line+v.offset(f.End))
+	}
+}
+
+// firstEscape answers where the first escape of a line stands that a reader of plain text would not see through, or -1.
+func firstEscape(s string) int {
+	for i := range len(s) {
+		if runKinds[s[i]]&runEscape != 0 && escapeAt(s, i) > 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// decodeLine takes the escapes off a line; with plus, every plus becomes a blank.
+func decodeLine(s string, plus bool) *view {
+	v := &view{}
+	v.text.Grow(len(s))
 	last := 0
 	for i := 0; i < len(s); {
-		if runKinds[s[i]]&runEscape == 0 {
-			i++
-			continue
+		size, text := 0, " "
+		switch {
+		case s[i] == '+' && plus:
+			size = 1
+		case runKinds[s[i]]&runEscape != 0:
+			size, text = unescape(s[i:], true)
 		}
-		size, text := unescape(s[i:], v != nil)
 		if size == 0 {
 			i++
 			continue
-		}
-		if v == nil {
-			v = &view{}
-			if i = 0; true {
-				last = 0
-				continue // again from the start, now with the simple escapes too
-			}
 		}
 		v.text.WriteString(s[last:i])
 		v.text.WriteString(text)
@@ -228,9 +271,7 @@ func decodeLine(s string) *view {
 		v.plain = append(v.plain, v.text.Len())
 		v.raw = append(v.raw, i)
 	}
-	if v != nil {
-		v.text.WriteString(s[last:])
-	}
+	v.text.WriteString(s[last:])
 	return v
 }
 

@@ -76,16 +76,22 @@ func (r *Redactor) WithKnown(values []string) *Redactor {
 	return with
 }
 
-// maxRounds bounds how often Text looks again at what it wrote.
-const maxRounds = 4
+const (
+	maxRounds  = 4       // how often Text looks at what it wrote, until it finds nothing more
+	maxChecked = 1 << 16 // texts above this size in bytes are looked at once
+)
 
 // Text returns s without its secrets, each replaced by its tag, and with invalid UTF-8 replaced by U+FFFD.
-// It returns s itself if there is nothing to replace. Text of what Text returned changes nothing.
+// It returns s itself if there is nothing to replace. Text of what Text returned changes nothing; up to 64 KiB this is
+// checked, above it rests on the rules alone, to keep the speed.
 func (r *Redactor) Text(s string) string {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
 	}
-	for range maxRounds {
+	for round := range maxRounds {
+		if round > 0 && len(s) > maxChecked {
+			break
+		}
 		found := r.Find(s)
 		if len(found) == 0 {
 			break

@@ -71,6 +71,8 @@ func (sc *scanner) separator(start, end int, isFlag bool) (int, syntax) {
 		return sc.valueStart(at, x), x
 	}
 	switch {
+	case isFlag && p == end && p < len(s) && s[p] == '+': // an escaped blank
+		return p + 1, flag
 	case quoted || p == end || p >= len(s) || isSpace(s[p]):
 		return 0, noSyntax
 	case isFlag:
