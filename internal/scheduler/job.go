@@ -190,3 +190,14 @@ func (j *Job) shift(by time.Duration) bool {
 	}
 	return true
 }
+
+// work names what a job does: its operation, or that of a /tool message.
+func (j Job) work() string {
+	if j.Op != "" {
+		return j.Op
+	}
+	if words := strings.Fields(j.Message); len(words) > 1 && words[0] == "/tool" {
+		return words[1]
+	}
+	return "message"
+}

@@ -32,7 +32,7 @@ func (s *Scheduler) Ops() []op.Op {
 
 // AddRequest is the input of cron.add.
 type AddRequest struct {
-	Name     string         `json:"name" jsonschema:"of the job: a-z, 0-9, - _ and ." cli:"arg"`
+	Name     string         `json:"name,omitempty" jsonschema:"of the job: a-z, 0-9, - _ and .; made from what it does if absent" cli:"arg"`
 	Schedule string         `json:"schedule" jsonschema:"five fields (minute hour day-of-month month day-of-week), @hourly, @daily, @weekly, @monthly, or @every 6h"`
 	Timezone string         `json:"timezone,omitempty" jsonschema:"IANA name such as Europe/Lisbon; UTC if absent"`
 	Op       string         `json:"op,omitempty" jsonschema:"the operation to call, such as memory.checkpoint"`
@@ -92,6 +92,9 @@ func (s *Scheduler) Add(ctx context.Context, agent memory.AgentID, in AddRequest
 	}
 	j := Job{Agent: agent, Name: in.Name, Schedule: in.Schedule, Timezone: in.Timezone, Op: in.Op, Input: in.Input, Message: in.Message,
 		Deadline: in.Deadline, By: memory.Actor(ctx), Since: s.wall()}
+	if in.Name == "" {
+		j.Name = j.work()
+	}
 	if err := j.check(); err != nil {
 		return JobResult{}, err
 	}
@@ -102,7 +105,11 @@ func (s *Scheduler) Add(ctx context.Context, agent memory.AgentID, in AddRequest
 		if _, err := s.adjust(jobs); err != nil {
 			return false, err
 		}
-		if slices.ContainsFunc(*jobs, func(o Job) bool { return o.key() == j.key() }) {
+		taken := func() bool { return slices.ContainsFunc(*jobs, func(o Job) bool { return o.key() == j.key() }) }
+		for n := 2; in.Name == "" && taken(); n++ {
+			j.Name = fmt.Sprintf("%s-%d", j.work(), n)
+		}
+		if taken() {
 			return false, memory.WithHint(memory.Errorf(memory.ErrConflict, "agent %s has a job %q already", agent, in.Name), "delete it first, or choose another name")
 		}
 		*jobs = append(*jobs, j)
@@ -183,7 +190,7 @@ func (s *Scheduler) List(_ context.Context, agent memory.AgentID, _ struct{}) (L
 
 // serving reports whether some process holds the lease.
 func (s *Scheduler) serving() (bool, error) {
-	path := filepath.Join(s.Dir, leaseLock)
+	path := filepath.Join(s.Dir(), leaseLock)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}

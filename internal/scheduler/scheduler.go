@@ -48,7 +48,7 @@ type Auto struct {
 
 // Options are what a Scheduler needs. All are required unless said otherwise.
 type Options struct {
-	Dir string // <home>/scheduler; created by the first write
+	Dir func() string // <home>/scheduler, known once the flags are read; created by the first write
 	// Now is the wall clock, which may jump. Elapsed is the time since some
 	// moment of the process, and never goes back.
 	Now     func() time.Time

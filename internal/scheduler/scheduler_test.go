@@ -173,7 +173,7 @@ func none[T any](context.Context, memory.AgentID) (T, func(), error) {
 // process returns a scheduler as a new process of the home has it.
 func (h *home) process() *Scheduler {
 	began := time.Now()
-	s := New(Options{Dir: filepath.Join(h.dir, "scheduler"), Now: h.wall, Elapsed: func() time.Duration { return time.Since(began) },
+	s := New(Options{Dir: func() string { return filepath.Join(h.dir, "scheduler") }, Now: h.wall, Elapsed: func() time.Duration { return time.Since(began) },
 		Catalog: &h.catalog, Talker: h, Redact: stars{}, Deadline: 10 * time.Minute,
 		Agents: func() ([]memory.AgentID, error) { return h.agents, nil },
 		Auto:   func(memory.AgentID) (Auto, error) { return h.auto, nil },

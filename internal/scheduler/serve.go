@@ -43,7 +43,7 @@ func (s *Scheduler) Serve(ctx context.Context) error {
 // takeLease takes the lease if it is free. A home that does not exist yet has
 // nothing to run, and is not created for it.
 func (s *Scheduler) takeLease() (unlock func() error, taken bool, err error) {
-	if _, err := os.Stat(filepath.Dir(s.Dir)); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Dir(s.Dir())); errors.Is(err, os.ErrNotExist) {
 		return nil, false, nil
 	}
 	return s.store.tryLock(leaseLock)

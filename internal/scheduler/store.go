@@ -41,7 +41,7 @@ const lockRetry = 5 * time.Millisecond
 // store keeps the jobs of all agents in one file. Several processes may use it
 // at once: every change is made under a lock, on the state as it is on disk.
 type store struct {
-	dir string
+	dir func() string
 	now func() time.Time
 	mu  sync.Mutex // one change at a time in this process
 
@@ -83,7 +83,7 @@ func (s *store) load() ([]Job, error) {
 }
 
 func (s *store) read(name string) ([]Job, error) {
-	root, err := os.OpenRoot(s.dir)
+	root, err := os.OpenRoot(s.dir())
 	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
@@ -92,7 +92,7 @@ func (s *store) read(name string) ([]Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
-	path := filepath.Join(s.dir, name)
+	path := filepath.Join(s.dir(), name)
 	if !st.Mode().IsRegular() {
 		return nil, memory.Errorf(memory.ErrDenied, "read jobs: %s is not a regular file", path)
 	}
@@ -163,10 +163,10 @@ func checksum(jobs json.RawMessage) (string, error) {
 func (s *store) update(ctx context.Context, fn func(*[]Job) (bool, error)) ([]Job, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	if err := os.MkdirAll(s.dir(), 0o700); err != nil {
 		return nil, memory.Errorf(memory.ErrUnavailable, "change jobs: %w", err)
 	}
-	lock := flock.New(filepath.Join(s.dir, jobsLock), flock.SetPermissions(0o600))
+	lock := flock.New(filepath.Join(s.dir(), jobsLock), flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
 		return nil, memory.Errorf(memory.ErrUnavailable, "change jobs: %w", err)
 	}
@@ -207,7 +207,7 @@ func (s *store) write(jobs []Job, damaged bool) error {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(s.dir)
+	root, err := os.OpenRoot(s.dir())
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (s *store) write(jobs []Job, damaged bool) error {
 // see keeps what the clock shows, for the process that comes after this one. It
 // need not be durable: an older time only says less.
 func (s *store) see(now time.Time) error {
-	path := filepath.Join(s.dir, clockFile)
+	path := filepath.Join(s.dir(), clockFile)
 	err := os.Chtimes(path, now, now)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.WriteFile(path, nil, 0o600); err == nil {
@@ -257,7 +257,7 @@ func (s *store) see(now time.Time) error {
 // lastSeen returns what the clock showed when see was last called; zero where it
 // never was.
 func (s *store) lastSeen() time.Time {
-	st, err := os.Stat(filepath.Join(s.dir, clockFile))
+	st, err := os.Stat(filepath.Join(s.dir(), clockFile))
 	if err != nil {
 		return time.Time{} // not knowing it does no harm
 	}
@@ -266,7 +266,7 @@ func (s *store) lastSeen() time.Time {
 
 // setAside lists the damaged files that wait for a person to look at them.
 func (s *store) setAside() ([]string, error) {
-	entries, err := os.ReadDir(s.dir)
+	entries, err := os.ReadDir(s.dir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -276,7 +276,7 @@ func (s *store) setAside() ([]string, error) {
 	var names []string
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), damagedPrefix) {
-			names = append(names, filepath.Join(s.dir, e.Name()))
+			names = append(names, filepath.Join(s.dir(), e.Name()))
 		}
 	}
 	return names, nil
@@ -285,7 +285,7 @@ func (s *store) setAside() ([]string, error) {
 // tryLock takes a lock of the scheduler's directory if nobody holds it: it is
 // gone with its process. The returned function gives it back.
 func (s *store) tryLock(name string) (unlock func() error, taken bool, err error) {
-	path := filepath.Join(s.dir, name)
+	path := filepath.Join(s.dir(), name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, false, memory.Errorf(memory.ErrUnavailable, "lock %s: %w", path, err)
 	}
