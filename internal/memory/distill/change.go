@@ -2,6 +2,7 @@ package distill
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,10 +46,11 @@ func newNotebook(related []memory.Item) *notebook {
 
 func newKnown(ref, title, content, kind string, at time.Time, turn int) *known {
 	body, _, _ := strings.Cut(content, previously)
+	body = resolvedDate.ReplaceAllString(body, "")
 	k := &known{ref: ref, title: title, content: content, kind: kind, turn: turn, stems: stemsOf(body), slots: slotsOf(body), kin: kinOf(body), weekdays: weekdaysOf(body), numbers: map[string]bool{}}
 	k.hasDay = len(daysOf(body, at)) > 0
 	k.ours = ownWords.MatchString(body)
-	k.renews = body != content
+	k.renews = strings.Contains(content, previously)
 	for _, w := range text.Words(body) {
 		if w[0] >= '0' && w[0] <= '9' {
 			k.numbers[w] = true
@@ -56,6 +58,9 @@ func newKnown(ref, title, content, kind string, at time.Time, turn int) *known {
 	}
 	return k
 }
+
+// resolvedDate is what dated adds.
+var resolvedDate = regexp.MustCompile(` \(\d{4}-\d{2}-\d{2}\)`)
 
 var ownWords = regexp.MustCompile(`(?i)\b(?:user|we|we're|we've|our|us|ours)\b`)
 
@@ -94,8 +99,8 @@ func stemsOf(s string) map[string]bool {
 
 // commonTopics are words of statements of all kinds, which show no kinship.
 var commonTopics = wordSet(`new old now day days week weeks month months year years time today tomorrow yesterday monday tuesday wednesday thursday friday saturday sunday
-	january february march april may june july august september october november december morning evening afternoon night first second last next one two three
-	four five six people good big small long short standing instruction asked reminder really use used using run runs start starts started back place
+	january february march april may june july august september october november december morning evening afternoon night first second last next one
+	people good big small long short standing instruction asked reminder really use used using run runs start starts started back place
 	work works working actually anyway euro hours minutes number full whole every since until around little set`)
 
 // slotsOf names the attributes that a text gives a value for, by the nouns and
@@ -182,6 +187,9 @@ func (n *notebook) replaced(d *draft, content string, turn int) *known {
 	if !changeCue.MatchString(lower) && !d.any(func(v *view) bool { return has(v.core, changes) && decision.MatchString(v.lower) }) {
 		return nil
 	}
+	if subject := d.parts[0].core[0].lower; subject == "you" || subject == "you've" {
+		return nil // what the assistant did is no change of the user's affairs
+	}
 	fresh := newKnown("", "", content, d.kind, d.turn.at, turn)
 	old := map[string]bool{}
 	for _, shape := range oldValue {
@@ -201,11 +209,28 @@ func (n *notebook) replaced(d *draft, content string, turn int) *known {
 	return best
 }
 
+// ticket is a number of an issue tracker.
+var ticket = regexp.MustCompile(`\b[A-Z][A-Z0-9]+-\d+\b`)
+
+// ticketsApart reports that both texts name tickets, and none in common.
+func ticketsApart(a, b string) bool {
+	in, of := ticket.FindAllString(a, -1), ticket.FindAllString(b, -1)
+	for _, t := range in {
+		if slices.Contains(of, t) {
+			return false
+		}
+	}
+	return len(in) > 0 && len(of) > 0
+}
+
 // kinship says how likely fresh gives a new value for what k says.
 func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d *draft, turn int) float64 {
+	if ticketsApart(k.content, fresh.content) {
+		return 0
+	}
 	shared := 0.0
 	for s := range fresh.stems {
-		if k.stems[s] {
+		if k.stems[s] && !isFigure(s) {
 			shared += n.rarity(s)
 		}
 	}
@@ -236,7 +261,10 @@ func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d
 		sum += 1.5
 	}
 	if strongCue.MatchString(lower) {
-		sum += .5
+		sum++
+	}
+	if shared >= 1 && k.kind != memory.KindPerson && switchesTo.MatchString(d.text()) {
+		sum += 2
 	}
 	corrects := correctsLast.MatchString(lower)
 	if near := turn - k.turn; corrects && k.turn >= 0 && 0 < near && near <= 2 && comparable {
@@ -244,7 +272,7 @@ func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d
 	}
 	ends := endsFault.MatchString(lower)
 	switch {
-	case k.kind == memory.KindIssue && ends && shared >= 1:
+	case ends && (k.kind == memory.KindIssue && shared >= 1 || k.kind == memory.KindFact && shared >= 2):
 		sum += 1.5
 	case k.kind == memory.KindIssue && named < 1 && slots == 0, k.kind == memory.KindIssue && d.kind == memory.KindDecision:
 		sum -= 3
@@ -261,11 +289,14 @@ var (
 	// renews marks a new holder of a slot: "the new place", "we bought a car".
 	renews = regexp.MustCompile(`\b(?:new|bought|sold|moved|moving|switch(?:ed|ing)?|swapp?(?:ed|ing)?|upgraded|now on|got|no longer|finally|replac(?:ed|ing|es)|instead|take|taking|second-hand|over to|is off|run on|we're in)\b`)
 	// endsFault tells that a problem is over.
-	endsFault = regexp.MustCompile(`\b(?:fixed|resolved|solved|repaired|patched|closed|sorted|done|works (?:again|now|fine)|no more|gone|behoben|went from|passes|green again)\b`)
+	endsFault = regexp.MustCompile(`\b(?:fix is in|fixed|resolved|solved|repaired|patched|closed|sorted|done|works (?:again|now|fine)|no more|gone|behoben|went from|passes|green again)\b`)
 )
 
 // strongCue says by itself that something held before.
-var strongCue = regexp.MustCompile(`\b(?:from now on|no longer|any ?more|instead|is off|moved|changed|pushed|cancell?ed|now\b.{1,40}\bnot|not\b.{1,40}\bnow|take .{1,20} back|after all|change of plans?|scratch that)\b`)
+var strongCue = regexp.MustCompile(`\b(?:from now on|no longer|any ?more|instead|is off|moved|changed|pushed|cancell?ed|now\b.{1,40}\bnot|not\b.{1,40}\bnow|take .{1,20} back|after all|change of plans?|scratch|put (?:back|off|forward)|called off|rescheduled|postponed|fell through|new date)\b`)
+
+// switchesTo changes over to something with a name of its own.
+var switchesTo = regexp.MustCompile(`\b(?:going|moving|switching|migrating|changing|moved|switched|migrated|went) (?:over )?(?:(?:off|away from|from) \S+ )?to (?:the )?\p{Lu}`)
 
 // weekdaysOf returns the days of the week that a text names, in its order.
 func weekdaysOf(s string) string {
@@ -293,6 +324,12 @@ func (n *notebook) rarity(stem string) float64 {
 		return .7
 	}
 	return .4
+}
+
+// isFigure reports number words and numbers of one or two digits: they turn up in
+// statements of all kinds.
+func isFigure(stem string) bool {
+	return numberWords[stem] || len(stem) < 3 && stem[0] >= '0' && stem[0] <= '9'
 }
 
 func hasPrefix(stems map[string]bool, prefix string) bool {

@@ -58,13 +58,16 @@ func drafts(t *turn) []*draft {
 		}
 		quoted = false
 		switch {
-		case open != nil && weight >= attachFrom && open.completes(v, m, weight):
+		case open != nil && open.completes(v, m, weight):
 			open.parts = append(open.parts, v)
 		case weight >= keepFrom:
 			open = &draft{turn: t, mood: m, parts: []*view{v}}
 			if loose != nil && m == telling && (isShort(loose) || anaphors[v.core[0].lower] || announces.MatchString(loose.lower)) {
 				open.parts = []*view{loose, v}
 			}
+			out = append(out, open)
+		case m == telling && loose != nil && hangsOn(v) && weight > 0 && weigh(loose)+weight >= keepFrom+.5:
+			open = &draft{turn: t, mood: m, parts: []*view{loose, v}}
 			out = append(out, open)
 		case m == telling && weight >= 1:
 			open, loose = nil, v
@@ -108,11 +111,14 @@ var takesBack = regexp.MustCompile(`^(?:\w+ )?(?:just |only |i'm |totally )?(?:k
 func (d *draft) completes(v *view, m mood, weight float64) bool {
 	last := d.parts[len(d.parts)-1]
 	hangs := hangsOn(v)
+	bare := !hasVerb(v.core)
 	switch {
+	case weight < attachFrom && !(bare && len(v.topics) > 1 && weight >= 0):
+		return false
 	case v.end-d.parts[0].start > maxDraft, d.mood == reminding, m == reminding:
 		return false
 	case d.mood != m:
-		return d.mood == ruling && m == telling && (hangs || !hasVerb(v.core))
+		return d.mood == ruling && m == telling && (hangs || bare)
 	case hangs:
 		return true
 	case speaksForeign(v.sentence) != speaksForeign(last.sentence):
@@ -120,13 +126,18 @@ func (d *draft) completes(v *view, m mood, weight float64) bool {
 	case isShort(v), isShort(last):
 		return true
 	case d.mood == ruling:
-		return !hasVerb(v.core) && len(v.topics) < 5
-	case !hasVerb(v.core):
+		return bare && len(v.topics) < 5
+	}
+	changed := changeCue.MatchString(last.lower)
+	if changed && (!hasNumber(last.words) || changeCue.MatchString(v.lower)) {
+		return true // what has changed, and to what
+	}
+	if bare {
 		return weight < keepFrom || !hasNumber(v.words)
 	}
-	both := changeCue.MatchString(last.lower) && changeCue.MatchString(v.lower)
 	decided := decision.MatchString(last.lower)
-	return both || decided && (decision.MatchString(v.lower) || saysPast.MatchString(v.lower)) || sharesTopic(last, v)
+	support := (decided || issueShape.MatchString(last.lower)) && saysPast.MatchString(v.lower)
+	return support || decided && decision.MatchString(v.lower) || sharesTopic(last, v)
 }
 
 // sharesTopic reports a content word in common.

@@ -146,7 +146,7 @@ func isQuestion(s *sentence, core []word, lower string) bool {
 
 var (
 	// questionTag is a question mark behind a statement.
-	questionTag = regexp.MustCompile(`,\s*(?:right|ok|okay|yeah|yes|no|remember|you know|see|eh|huh|innit|isn't it|doesn't it|don't we|didn't i|didn't we|haven't i|aren't we|won't you|will you|deal|gell|oder|verdad)\s*\?+$`)
+	questionTag = regexp.MustCompile(`,\s*(?:right|ok|okay|yeah|yes|no|remember|you know|see|eh|huh|innit|isn't it|doesn't it|don't we|didn't i|didn't we|haven't i|aren't we|won't you|will you|deal|gell|oder|verdad)\s*\?+$|\bdid i (?:say|mention|tell you)\s*\?+$`)
 	// openQuestion asks without the form of a question.
 	openQuestion = regexp.MustCompile(`\b(?:i wonder|wondering (?:if|whether|what|how)|no idea (?:if|whether|what|how|why)|remind me (?:what|how|why|who|where|again)|tell me (?:what|how|why|who|where|again)|your (?:opinion|thoughts|take)|thoughts\b$|mad question|quick question|stupid question|silly question)\b`)
 )
@@ -370,4 +370,4 @@ var vocatives = wordSet(`robot buddy pal mate dear assistant friend`)
 
 // leadPair are discourse markers of two words.
 var leadPair = phraseSet("of course", "different thing", "one thing", "small thing", "new thing", "quick one", "other thing", "good news", "bad news",
-	"big news", "in general", "house rule", "house rules", "my god", "oh and", "and also", "thank you", "my bad", "you know", "no wait", "wait no", "last thing")
+	"big news", "in general", "house rule", "house rules", "my god", "oh and", "and also", "thank you", "my bad", "you know", "no wait", "wait no", "last thing", "mind you")
