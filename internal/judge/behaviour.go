@@ -91,7 +91,7 @@ var table = []Behaviour{
 	{"confidence-minus", Entries, "confidence -1", entries(func(it *item) { it.Confidence = -1 })},
 	{"confidence-2", Entries, "confidence 2", entries(func(it *item) { it.Confidence = 2 })},
 	{"invalid-utf8", Entries, "bytes that are not UTF-8", func(x *exchange) {
-		d := distil(x.offer())
+		d := distil(x.offer(), x.number)
 		d.NewItems[0].Title = "bad UTF8HERE bytes"
 		x.raw(strings.ReplaceAll(d.String(), "UTF8HERE", "\xff\xfe\xc3("))
 	}},
@@ -205,7 +205,7 @@ func missing(good, what, instead string) string {
 func distorted(distort func(Offered, *distillation)) func(*exchange) {
 	return func(x *exchange) {
 		o := x.offer()
-		d := distil(o)
+		d := distil(o, x.number)
 		distort(o, &d)
 		x.say(Answer{Text: d.String()})
 	}

@@ -353,12 +353,13 @@ func drain(t *testing.T, dir, url string, now func() time.Time, truth *judge.Tru
 // other goes on, and nothing is distilled twice.
 func TestTwoProcessesAtOnce(t *testing.T) {
 	s := judge.NewServer(t)
+	s.Think(20 * time.Millisecond) // so that their calls overlap
 	dir, truth := t.TempDir(), &judge.Truth{}
 	children := []*judge.Child{judge.StartChild(t, "live", dir, modelURL+"="+s.URL, ahead+"=0s"), judge.StartChild(t, "live", dir, modelURL+"="+s.URL, ahead+"=0s")}
 	var wg sync.WaitGroup
 	for _, c := range children {
 		wg.Go(func() {
-			for range 15 {
+			for range 30 {
 				line, more := c.Ack()
 				if !more {
 					t.Error("a child has ended")
@@ -370,7 +371,7 @@ func TestTwoProcessesAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	ackAll(truth, children[0].Kill()...)
-	for range 15 {
+	for range 30 {
 		line, more := children[1].Ack()
 		if !more {
 			break
@@ -378,6 +379,7 @@ func TestTwoProcessesAtOnce(t *testing.T) {
 		ackAll(truth, line)
 	}
 	ackAll(truth, children[1].Kill()...)
+	s.Think(0)
 	drain(t, dir, s.URL, clock(generation), truth)
 	t.Logf("%d acknowledged by two processes", truth.Acked())
 }

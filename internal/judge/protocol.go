@@ -131,15 +131,16 @@ func (d distillation) String() string {
 const quoteLength = 60
 
 // distil answers one item per event, which cites its event and quotes it truly.
-// Its content names the event, so that no two items are alike.
-func distil(o Offered) distillation {
+// Its content names the event and the answer, so that no two items are alike: a
+// memory that merges what is said twice would hide that it asked twice.
+func distil(o Offered, answer int) distillation {
 	d := distillation{NewItems: []item{}, Updates: []update{}}
 	for _, e := range o.Events {
 		if strings.TrimSpace(e.Text) == "" {
 			continue
 		}
 		d.NewItems = append(d.NewItems, item{
-			Kind: "fact", Title: "About " + e.EventID, Content: first(e.Text, 400) + " (" + e.EventID + ")",
+			Kind: "fact", Title: "About " + e.EventID, Content: fmt.Sprintf("%s (%s, answer %d)", first(e.Text, 400), e.EventID, answer),
 			Importance: 3, Confidence: .8,
 			Evidence: []quote{{EventID: e.EventID, Quote: first(e.Text, quoteLength)}},
 		})
@@ -193,13 +194,14 @@ type exchange struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	req    ChatRequest
+	number int // of the call, from 1
 }
 
 // good returns the answer of a model that works: a distillation where one is
 // asked for, else the next of the script.
 func (x *exchange) good() Answer {
 	if o, asked := x.req.Offer(); asked {
-		return Answer{Text: distil(o).String()}
+		return Answer{Text: distil(o, x.number).String()}
 	}
 	return x.server.answerOf(x.req)
 }
@@ -208,7 +210,7 @@ func (x *exchange) good() Answer {
 // distil, one event that never happened, so that every behaviour has something
 // to distort.
 func (x *exchange) offer() Offered {
-	if o, asked := x.req.Offer(); asked && len(distil(o).NewItems) > 0 {
+	if o, asked := x.req.Offer(); asked && len(distil(o, x.number).NewItems) > 0 {
 		return o
 	}
 	o := Offered{}

@@ -39,6 +39,7 @@ type Server struct {
 	mix    []Behaviour
 	chance *rand.Rand
 	script []Answer
+	think  time.Duration
 	calls  []Call
 }
 
@@ -147,6 +148,14 @@ func (s *Server) Mix(seed uint64, names ...string) {
 	}
 }
 
+// Think makes every chat request wait before it is answered, as a real model
+// would.
+func (s *Server) Think(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.think = d
+}
+
 // Script sets the answers to the next chats, one each; distillations take none.
 func (s *Server) Script(answers ...Answer) {
 	s.mu.Lock()
@@ -205,8 +214,14 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	b := s.choose()
 	s.calls = append(s.calls, Call{Path: r.URL.Path, Behaviour: b.Name, Bytes: len(raw), Auth: r.Header.Get("Authorization"), Request: req})
+	number, think := len(s.calls), s.think
 	s.mu.Unlock()
-	b.serve(&exchange{server: s, w: w, r: r, req: req})
+	select {
+	case <-time.After(think):
+	case <-r.Context().Done():
+	case <-s.closing:
+	}
+	b.serve(&exchange{server: s, w: w, r: r, req: req, number: number})
 }
 
 const maxRequest = 16 << 20
