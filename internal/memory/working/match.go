@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"math"
 	"slices"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -15,109 +16,186 @@ import (
 type MatchOptions struct {
 	Statuses      []memory.Status // active alone if empty
 	MinImportance int
-	Limit         int // matches of each column; 50 if zero
+	Limit         int // 50 if zero
 }
 
 // Match is an item that shares words with a query.
 type Match struct {
 	Item memory.Item
-	BM   float64 // -bm25 of the query's terms over title and content; 0 where the item is not among the best of that column
-	Pre  float64 // -bm25 of its prefixes, likewise
+	// Score is the sum of the weights (idf) of the query's terms that the item
+	// holds, and half that of its prefixes.
+	Score float64
 }
 
-// Match returns the items that share words with q, in no order of merit: those
-// with the highest -bm25 over their words, and those with the highest over the
-// first letters of their words. Ranking is the caller's.
+const (
+	// maxPlaces bounds what one query reads of a full-text table, so that its time
+	// does not grow with the store: the rarest terms are read first, and those
+	// that no longer fit are left out.
+	maxPlaces = 20_000
+	// maxRanked is the number of best rows looked at for items of the statuses
+	// wanted.
+	maxRanked = 500
+)
+
+// Match returns the items that share the most weighty words with q, best first;
+// of equal ones the newest first.
 func (s *Store) Match(ctx context.Context, q text.Query, opts MatchOptions) ([]Match, error) {
 	var matches []Match
 	err := s.view(ctx, func(tx *sql.Tx) error {
-		scores := map[int64]*Match{}
-		for _, channel := range []struct {
-			table, query string
-			set          func(*Match, float64)
-		}{
-			{"memory_fts", q.MatchMain(), func(m *Match, v float64) { m.BM = v }},
-			{"memory_prefix", q.MatchPrefix(), func(m *Match, v float64) { m.Pre = v }},
-		} {
-			if channel.query == "" {
-				continue
-			}
-			best, err := bestOf(ctx, tx, channel.table, channel.query, opts)
-			if err != nil {
-				return err
-			}
-			for _, hit := range best {
-				if scores[hit.number] == nil {
-					scores[hit.number] = &Match{}
-				}
-				channel.set(scores[hit.number], hit.score)
-			}
+		best, err := rank(ctx, tx, q)
+		if err != nil {
+			return err
 		}
-		var err error
-		matches, err = withItems(ctx, tx, scores)
+		matches, err = eligible(ctx, tx, best, opts)
 		return err
 	})
 	return matches, err
 }
 
-// hit is a row of a full-text table and its -bm25.
+// hit is a row of the full-text tables and its score.
 type hit struct {
 	number int64
 	score  float64
 }
 
-// bestOf returns the best rows of one full-text table, best first; of equal ones
-// the newest.
-func bestOf(ctx context.Context, tx *sql.Tx, table, query string, opts MatchOptions) ([]hit, error) {
+// before orders hits: best first, of equal ones the newest.
+func before(a, b hit) int {
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.number, a.number))
+}
+
+// rank returns the best rows for a query, best first.
+func rank(ctx context.Context, tx *sql.Tx, q text.Query) ([]hit, error) {
+	var rows int64
+	if err := tx.QueryRowContext(ctx, `SELECT coalesce(max(number), 0) FROM memory_items`).Scan(&rows); err != nil {
+		return nil, err
+	}
+	scores := make([]float64, rows+1)
+	if err := addScores(ctx, tx, "memory_fts", q.Terms, 1, scores); err != nil {
+		return nil, err
+	}
+	if err := addScores(ctx, tx, "memory_prefix", q.Prefixes, .5, scores); err != nil {
+		return nil, err
+	}
+	var best []hit
+	for number, score := range scores {
+		h := hit{int64(number), score}
+		if score == 0 || len(best) == maxRanked && before(h, best[maxRanked-1]) > 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(best, h, before)
+		best = slices.Insert(best[:min(len(best), maxRanked-1)], at, h)
+	}
+	return best, nil
+}
+
+// addScores adds to the score of each row that holds a term the term's weight,
+// once. The terms are read through fts5vocab: MATCH with bm25 costs ten times as
+// much, and weighs terms no better in a store of few items.
+func addScores(ctx context.Context, tx *sql.Tx, table string, terms []string, share float64, scores []float64) error {
+	type term struct {
+		text string
+		rows int64
+	}
+	known := make([]term, 0, len(terms))
+	for _, t := range terms {
+		var rows int64
+		err := tx.QueryRowContext(ctx, `SELECT doc FROM `+table+`_terms WHERE term = ?`, t).Scan(&rows)
+		if isNone(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		known = append(known, term{t, rows})
+	}
+	slices.SortStableFunc(known, func(a, b term) int { return cmp.Compare(a.rows, b.rows) })
+	read := int64(0)
+	for i, t := range known {
+		if read += t.rows; i > 0 && read > maxPlaces {
+			break
+		}
+		var list sql.RawBytes
+		rows, err := tx.QueryContext(ctx, `SELECT coalesce(group_concat(doc), '') FROM `+table+`_places WHERE term = ?`, t.text)
+		if err != nil {
+			return err
+		}
+		weight := share * idf(int64(len(scores)), t.rows)
+		for rows.Next() {
+			if err := rows.Scan(&list); err != nil {
+				return closing(rows, err)
+			}
+			if err := addWeight(list, weight, scores); err != nil {
+				return closing(rows, err)
+			}
+		}
+		if err := closing(rows, rows.Err()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closing closes rows and returns err, or what closing says.
+func closing(rows *sql.Rows, err error) error { return cmp.Or(err, rows.Close()) }
+
+// addWeight adds weight, once, to the score of each row of an ascending list such
+// as "4,17,17,90".
+func addWeight(list []byte, weight float64, scores []float64) error {
+	if len(list) == 0 {
+		return nil
+	}
+	n, last := 0, 0
+	for i := 0; i <= len(list); i++ {
+		if i < len(list) && list[i] != ',' {
+			n = n*10 + int(list[i]-'0')
+			continue
+		}
+		if n < 1 || n >= len(scores) {
+			return damaged("the full-text index")
+		}
+		if n != last {
+			scores[n] += weight
+		}
+		n, last = 0, n
+	}
+	return nil
+}
+
+// idf is the weight of a term that is in some of all rows (Robertson and Spärck
+// Jones, kept positive as Lucene does).
+func idf(all, some int64) float64 {
+	return math.Log1p((float64(max(all-some, 0)) + .5) / (float64(some) + .5))
+}
+
+// eligible returns the first items of a ranking that have the properties wanted.
+func eligible(ctx context.Context, tx *sql.Tx, ranking []hit, opts MatchOptions) ([]Match, error) {
 	if len(opts.Statuses) == 0 {
 		opts.Statuses = []memory.Status{memory.Active}
 	}
-	statuses, err := json.Marshal(opts.Statuses)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := tx.QueryContext(ctx, `SELECT f.rowid, -bm25(`+table+`) AS score FROM `+table+` f CROSS JOIN memory_items i ON i.number = f.rowid
-		WHERE `+table+` MATCH ? AND i.importance >= ? AND i.status IN (SELECT value FROM json_each(?))
-		ORDER BY score DESC, f.rowid DESC LIMIT ?`, query, opts.MinImportance, string(statuses), cmp.Or(opts.Limit, defaultLimit))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var hits []hit
-	for rows.Next() {
-		var h hit
-		if err := rows.Scan(&h.number, &h.score); err != nil {
-			return nil, err
-		}
-		hits = append(hits, h)
-	}
-	return hits, rows.Err()
-}
-
-// withItems returns the matches with their items, by number.
-func withItems(ctx context.Context, tx *sql.Tx, scores map[int64]*Match) ([]Match, error) {
-	numbers := make([]int64, 0, len(scores))
-	for n := range scores {
-		numbers = append(numbers, n)
+	score := make(map[string]hit, len(ranking))
+	numbers := make([]int64, len(ranking))
+	for i, h := range ranking {
+		numbers[i], score[handleOf(h.number)] = h.number, h
 	}
 	list, err := json.Marshal(numbers)
 	if err != nil {
 		return nil, err
 	}
-	items, err := loadItems(ctx, tx, `WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number`, string(list))
+	statuses, err := json.Marshal(opts.Statuses)
 	if err != nil {
 		return nil, err
 	}
-	matches := make([]Match, 0, len(items))
-	for _, it := range items {
-		number, err := numberOf(it.Handle)
-		if err != nil {
-			return nil, err
-		}
-		m := scores[number]
-		m.Item = it
-		matches = append(matches, *m)
+	items, err := loadItems(ctx, tx, `WHERE number IN (SELECT j.value FROM json_each(?) j CROSS JOIN memory_items i ON i.number = j.value
+		WHERE i.importance >= ? AND i.status IN (SELECT value FROM json_each(?)) ORDER BY j.key LIMIT ?)`,
+		string(list), opts.MinImportance, string(statuses), cmp.Or(opts.Limit, defaultLimit))
+	if err != nil {
+		return nil, err
 	}
+	matches := make([]Match, len(items))
+	for i, it := range items {
+		matches[i] = Match{Item: it, Score: score[it.Handle].score}
+	}
+	slices.SortFunc(matches, func(a, b Match) int { return before(score[a.Item.Handle], score[b.Item.Handle]) })
 	return matches, nil
 }
 
@@ -131,33 +209,27 @@ func (s *Store) Related(ctx context.Context, texts []string, limit int) ([]memor
 		if err != nil || len(related) <= limit {
 			return err
 		}
-		merit := map[int64]*Match{} // BM is the sum of 1/rank over texts
+		merit := map[int64]float64{} // the sum of 1/rank over texts
 		for _, t := range texts {
-			query := text.ParseQuery(t, text.Options{}).MatchMain()
-			if query == "" {
-				continue
-			}
-			best, err := bestOf(ctx, tx, "memory_fts", query, MatchOptions{Limit: limit})
+			ranking, err := rank(ctx, tx, text.ParseQuery(t, text.Options{}))
 			if err != nil {
 				return err
 			}
-			for rank, h := range best {
-				if merit[h.number] == nil {
-					merit[h.number] = &Match{}
-				}
-				merit[h.number].BM += 1 / float64(rank+1)
+			for i, h := range ranking[:min(limit, len(ranking))] {
+				merit[h.number] += 1 / float64(i+1)
 			}
 		}
-		matches, err := withItems(ctx, tx, merit)
-		if err != nil {
-			return err
+		ranking := make([]hit, 0, len(merit))
+		for number, score := range merit {
+			ranking = append(ranking, hit{number, score})
 		}
-		slices.SortStableFunc(matches, func(a, b Match) int { return cmp.Compare(b.BM, a.BM) })
+		slices.SortFunc(ranking, before)
+		matches, err := eligible(ctx, tx, ranking, MatchOptions{Limit: limit})
 		related = related[:0]
-		for _, m := range matches[:min(limit, len(matches))] {
+		for _, m := range matches {
 			related = append(related, m.Item)
 		}
-		return nil
+		return err
 	})
 	return related, err
 }

@@ -59,6 +59,11 @@ CREATE INDEX revisions_by_seq ON revisions (seq);
 -- Terms are made in Go (package text), so the tables hold terms, not text.
 CREATE VIRTUAL TABLE memory_fts USING fts5 (content, title, tokenize = 'unicode61');
 CREATE VIRTUAL TABLE memory_prefix USING fts5 (prefix, tokenize = 'unicode61');
+-- By term: in how many rows it is, and in which.
+CREATE VIRTUAL TABLE memory_fts_terms USING fts5vocab (memory_fts, 'row');
+CREATE VIRTUAL TABLE memory_fts_places USING fts5vocab (memory_fts, 'instance');
+CREATE VIRTUAL TABLE memory_prefix_terms USING fts5vocab (memory_prefix, 'row');
+CREATE VIRTUAL TABLE memory_prefix_places USING fts5vocab (memory_prefix, 'instance');
 -- Without this the words of a deleted row stay in the index until it is merged.
 INSERT INTO memory_fts (memory_fts, rank) VALUES ('secure-delete', 1);
 INSERT INTO memory_prefix (memory_prefix, rank) VALUES ('secure-delete', 1);

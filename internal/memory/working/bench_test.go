@@ -1,0 +1,101 @@
+package working
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/events"
+	"github.com/openclawssy/openclawssy/internal/memory/text"
+	"github.com/openclawssy/openclawssy/internal/redact"
+)
+
+// benchStore returns a store on a real log that holds n items, each a sentence
+// of 14 words out of 4000 of which some are common and most are rare.
+func benchStore(b *testing.B, n int) (*Store, func() string) {
+	b.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(random, 1.1, 4, 3999)
+	sentence := func() string {
+		words := make([]string, 14)
+		for i := range words {
+			words[i] = fmt.Sprintf("w%dx", zipf.Uint64())
+		}
+		return strings.Join(words, " ")
+	}
+	r, err := redact.New([]byte("a key of the tests, 32 bytes long"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir := b.TempDir()
+	serial := 0
+	id := func() string { serial++; return fmt.Sprintf("01ARZ3NDEKTSV4RRFF%08d", serial) }
+	log, err := events.Open(context.Background(), filepath.Join(dir, "events"), events.Options{Now: time.Now, NewID: id, Redact: r, Log: zerolog.Nop()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := Open(context.Background(), dir, Options{Agent: "a", Log: log, Redact: r, Now: time.Now, NewID: id})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			b.Error(err)
+		}
+		if err := log.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	for made := 0; made < n; {
+		err := s.commit(context.Background(), func(_ context.Context, p *plan) (*memory.Change, error) {
+			for range min(1000, n-made) {
+				made++
+				p.add(memory.Item{ID: "mem_" + id(), Kind: "fact", Title: fmt.Sprint("item ", made), Content: sentence(), Importance: 3, Confidence: .9,
+					Status: memory.Active, Trust: memory.TrustUser})
+			}
+			return &memory.Change{Action: "import", By: "import"}, nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	return s, sentence
+}
+
+// BenchmarkStoreWrite is one memory.write, durable in the log and the database,
+// the search for duplicates included.
+func BenchmarkStoreWrite(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprint("items=", n), func(b *testing.B) {
+			s, sentence := benchStore(b, n)
+			for b.Loop() {
+				if _, err := s.write(context.Background(), WriteRequest{Title: "one more", Content: sentence()}, "write", "", nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkMatch asks for the items that share words with a question of eight
+// words.
+func BenchmarkMatch(b *testing.B) {
+	for _, n := range []int{10_000, 100_000} {
+		b.Run(fmt.Sprint("items=", n), func(b *testing.B) {
+			s, sentence := benchStore(b, n)
+			for b.Loop() {
+				q := text.ParseQuery(strings.Join(strings.Fields(sentence())[:8], " "), text.Options{})
+				if _, err := s.Match(context.Background(), q, MatchOptions{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
