@@ -1,5 +1,202 @@
 package events
 
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+)
+
+// childVariable makes the test binary a child that appends to the log in that
+// directory and prints the id of each event once it is acknowledged.
 const childVariable = "EVENTS_TEST_CHILD"
 
-func runChild(string) int { return 0 }
+func runChild(dir string) int {
+	if err := appendForever(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// appendForever writes one by one, in batches and queued with a flush, from
+// several goroutines, until it is killed or its standard input ends.
+func appendForever(dir string) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	l, err := Open(ctx, dir, Options{Now: time.Now, NewID: newID, Redact: plainly{}})
+	if err != nil {
+		return err
+	}
+	go func() {
+		defer cancel()
+		bufio.NewReader(os.Stdin).ReadByte()
+	}()
+	var all sync.WaitGroup
+	failed := make(chan error, 4)
+	for producer := range 4 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			if err := produce(ctx, l, producer); err != nil && !errors.Is(err, context.Canceled) {
+				failed <- err
+			}
+		}()
+	}
+	all.Wait()
+	close(failed)
+	return errors.Join(<-failed, l.Close())
+}
+
+func produce(ctx context.Context, l *Log, producer int) error {
+	for n := 0; ; n++ {
+		batch := make([]memory.Event, 1+n%3)
+		for i := range batch {
+			batch[i] = said(strings.Repeat("word ", n*17%400))
+		}
+		var done []memory.Event
+		var err error
+		if producer%2 == 0 {
+			done, err = l.Write(ctx, batch...)
+		} else if done, err = l.Append(ctx, batch...); err == nil {
+			err = l.Flush(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		for _, e := range done { // one line is one write, which a pipe does not split
+			if _, err := os.Stdout.WriteString(e.ID + "\n"); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// plainly redacts nothing.
+type plainly struct{}
+
+func (plainly) Text(s string) string { return s }
+func (plainly) Value(v any) any      { return v }
+
+// child is a running child and the ids that it has acknowledged.
+type child struct {
+	cmd   *exec.Cmd
+	acked []string
+	read  chan struct{} // closed once its output has ended
+	first chan struct{} // closed at the first acknowledgement
+}
+
+func startChild(t *testing.T, dir string) *child {
+	t.Helper()
+	c := &child{cmd: exec.Command(os.Args[0]), read: make(chan struct{}), first: make(chan struct{})}
+	c.cmd.Env = append(os.Environ(), childVariable+"="+dir)
+	c.cmd.Stderr = os.Stderr
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(c.read)
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if len(lines.Text()) < len("evt_")+26 {
+				continue // cut by the kill
+			}
+			if c.acked = append(c.acked, lines.Text()); len(c.acked) == 1 {
+				close(c.first)
+			}
+		}
+	}()
+	return c
+}
+
+// kill kills the child some time after its first acknowledgement.
+func (c *child) kill(t *testing.T, after time.Duration) []string {
+	t.Helper()
+	select {
+	case <-c.first:
+	case <-c.read:
+		t.Fatal("the child ended by itself")
+	}
+	<-time.After(after)
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-c.read
+	if err := c.cmd.Wait(); err == nil {
+		t.Fatal("the child was not killed")
+	}
+	return c.acked
+}
+
+// checkAcknowledged fails unless every acknowledged id is in the log once and
+// the log has neither damage nor gaps.
+func checkAcknowledged(t *testing.T, dir string, acked []string) {
+	t.Helper()
+	l := open(t, dir, options(t)) // repairs
+	rep, err := l.Verify(context.Background())
+	if err != nil || !rep.Ok || rep.FirstSeq != 1 || rep.LastSeq != rep.Lines {
+		t.Fatalf("verify: %d lines, seq %d to %d, damage %v, gaps %v, %v", rep.Lines, rep.FirstSeq, rep.LastSeq, rep.Damage, rep.Gaps, err)
+	}
+	times := map[string]int{}
+	for _, e := range readAll(t, l.Reader) {
+		times[e.ID]++
+	}
+	lost, double := 0, 0
+	for _, id := range acked {
+		if times[id] == 0 {
+			lost++
+		}
+	}
+	for _, n := range times {
+		if n > 1 {
+			double++
+		}
+	}
+	if lost > 0 || double > 0 || len(acked) == 0 {
+		t.Fatalf("of %d acknowledged events %d are lost, %d of %d stand twice", len(acked), lost, double, len(times))
+	}
+}
+
+func TestKillDuringAppend(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "events")
+	kills := 40
+	if testing.Short() {
+		kills = 5
+	}
+	var acked []string
+	for range kills {
+		c := startChild(t, dir)
+		acked = append(acked, c.kill(t, rand.N(25*time.Millisecond))...)
+	}
+	checkAcknowledged(t, dir, acked)
+	t.Logf("%d kills, %d acknowledged events, 0 lost", kills, len(acked))
+}
+
+// Processes append to one log at once; one of them is killed now and then.
+func TestProcessesAtOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "events")
+	var acked []string
+	steady := startChild(t, dir)
+	for range 8 {
+		acked = append(acked, startChild(t, dir).kill(t, rand.N(40*time.Millisecond))...)
+	}
+	acked = append(acked, steady.kill(t, 0)...)
+	checkAcknowledged(t, dir, acked)
+}

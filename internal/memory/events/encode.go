@@ -136,17 +136,3 @@ func appendList(dst []byte, list []any) ([]byte, error) {
 	}
 	return append(dst, ']'), nil
 }
-
-// decode reads an event back from a line of the journal. Members that it does
-// not know are ignored, and types it does not know are kept: a later version
-// may have written them.
-func decode(line []byte) (memory.Event, error) {
-	var e memory.Event
-	if err := json.Unmarshal(line, &e); err != nil {
-		return memory.Event{}, fmt.Errorf("the line is not an event: %w", err)
-	}
-	if e.ID == "" || e.Type == "" {
-		return memory.Event{}, fmt.Errorf("the line is not an event: it has no id or no type")
-	}
-	return e, nil
-}
