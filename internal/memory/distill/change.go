@@ -92,7 +92,9 @@ func stemsOf(s string) map[string]bool {
 		if len(w) < 2 && w[0] < '0' || text.IsStopword(w) || functionWords[w] || w == "user" || commonTopics[w] {
 			continue
 		}
-		set[text.Stem(w)] = true
+		if stem := text.Stem(w); !commonTopics[stem] {
+			set[stem] = true
+		}
 	}
 	return set
 }
@@ -236,8 +238,12 @@ func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d
 	}
 	named := 0.0
 	for s := range old {
-		if k.stems[s] || len(s) >= 5 && hasPrefix(k.stems, s) {
+		switch {
+		case k.stems[s]:
 			named += n.rarity(s)
+		case len(s) >= 5 && hasPrefix(k.stems, s): // Rabbit for RabbitMQ
+			named += n.rarity(s)
+			shared++
 		}
 	}
 	slots := 0
@@ -276,6 +282,8 @@ func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d
 		sum += 1.5
 	case k.kind == memory.KindIssue && named < 1 && slots == 0, k.kind == memory.KindIssue && d.kind == memory.KindDecision:
 		sum -= 3
+	case k.kind == memory.KindReminder && !endsReminder.MatchString(lower):
+		sum -= 3
 	case k.kind == memory.KindPerson && named < 1, k.kind == memory.KindPreference && named < 1 && d.mood != ruling:
 		sum -= 1.5
 	}
@@ -288,6 +296,8 @@ func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d
 var (
 	// renews marks a new holder of a slot: "the new place", "we bought a car".
 	renews = regexp.MustCompile(`\b(?:new|bought|sold|moved|moving|switch(?:ed|ing)?|swapp?(?:ed|ing)?|upgraded|now on|got|no longer|finally|replac(?:ed|ing|es)|instead|take|taking|second-hand|over to|is off|run on|we're in)\b`)
+	// endsReminder speaks of a reminder, or dismisses something.
+	endsReminder = regexp.MustCompile(`\b(?:remind\w*|ping|nudge|can go|no need|not needed|instead of)\b`)
 	// endsFault tells that a problem is over.
 	endsFault = regexp.MustCompile(`\b(?:fix is in|fixed|resolved|solved|repaired|patched|closed|sorted|done|works (?:again|now|fine)|no more|gone|behoben|went from|passes|green again)\b`)
 )
@@ -298,10 +308,13 @@ var strongCue = regexp.MustCompile(`\b(?:from now on|no longer|any ?more|instead
 // switchesTo changes over to something with a name of its own.
 var switchesTo = regexp.MustCompile(`\b(?:going|moving|switching|migrating|changing|moved|switched|migrated|went) (?:over )?(?:(?:off|away from|from) \S+ )?to (?:the )?\p{Lu}`)
 
+// onceWeekday is a day of one week, not of every.
+var onceWeekday = regexp.MustCompile(`(?i)\b(?:last|next|this|since|until|till) (?:last |next )?\w+day\b`)
+
 // weekdaysOf returns the days of the week that a text names, in its order.
 func weekdaysOf(s string) string {
 	var b strings.Builder
-	for _, w := range text.Words(s) {
+	for _, w := range text.Words(onceWeekday.ReplaceAllString(s, "")) {
 		if _, isDay := weekdayNames[strings.TrimSuffix(w, "s")]; isDay {
 			b.WriteString(strings.TrimSuffix(w, "s") + " ")
 		}

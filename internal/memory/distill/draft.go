@@ -123,7 +123,7 @@ func (d *draft) completes(v *view, m mood, weight float64) bool {
 		return true
 	case speaksForeign(v.sentence) != speaksForeign(last.sentence):
 		return false
-	case isShort(v), isShort(last):
+	case isShort(v) && (bare || weight < keepFrom || !namesSomebody(v)), isShort(last):
 		return true
 	case d.mood == ruling:
 		return bare && len(v.topics) < 5
