@@ -233,7 +233,7 @@ func isCall(v string) bool {
 		return false
 	}
 	if name < len(v) {
-		return (v[name] == '(' || v[name] == '[') && (v[len(v)-1] == v[name] || strings.IndexByte(")]", v[len(v)-1]) >= 0 ||
+		return !shapeOf(v[:name]).random(name, 16) && (v[name] == '(' || v[name] == '[') && (v[len(v)-1] == v[name] || strings.IndexByte(")]", v[len(v)-1]) >= 0 ||
 			strings.IndexByte(v, '.') > 0 && strings.IndexByte(v, '.') < name)
 	}
 	if at := strings.IndexByte(v, '.'); at <= 0 || at == len(v)-1 || strings.IndexByte(v, '-') >= 0 {

@@ -97,28 +97,33 @@ func (sc *scanner) encodedRun(start, end int) {
 	if sc.depth == 0 {
 		return
 	}
-	from := start
-	for from < end && (s[from] == '=' || s[from] == '-' || s[from] == '/') { // name=base64
+	if sc.decoded(start, end) || strings.IndexByte(s[start:end], '\n') < 0 {
+		return
+	}
+	for from := start; from < end; { // lines of their own
+		stop := min(end, sc.lineEnd(from))
+		sc.decoded(from, stop)
+		from = stop + 1
+	}
+}
+
+// decoded notes the base64 s[from:end], which may have a name and = before it, if what it says holds a secret.
+func (sc *scanner) decoded(from, end int) bool {
+	s := sc.s
+	for from < end && strings.IndexByte("=-/", s[from]) >= 0 {
 		from++
 	}
-	if at := strings.IndexByte(s[from:end], '='); at >= 0 && strings.Trim(s[from+at:end], "=") != "" && at < 64 {
+	if at := strings.IndexByte(s[from:min(end, from+64)], '='); at >= 0 && strings.Trim(s[from+at:end], "=") != "" && strings.IndexByte(s[from:from+at], '\n') < 0 {
 		from += at + 1
 	}
 	if end-from < leastEncoded || !looksText(s[from:min(end, from+32)]) {
-		return
+		return false
 	}
-	plain := decodeBase64(s[from:end])
-	if plain == "" && strings.IndexByte(s[from:end], '\n') >= 0 { // lines of their own
-		for from < end {
-			stop := min(end, sc.lineEnd(from))
-			sc.encodedRun(from, stop)
-			from = stop + 1
-		}
-		return
-	}
-	if found := sc.r.scan(plain, sc.depth-1); len(found) > 0 {
+	found := sc.r.scan(decodeBase64(s[from:end]), sc.depth-1)
+	if len(found) > 0 {
 		sc.add(found[0].Kind, from, end)
 	}
+	return len(found) > 0
 }
 
 // looksText tells whether the first bytes behind a piece of base64 are text.

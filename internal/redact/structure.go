@@ -53,7 +53,10 @@ func (sc *scanner) armorAt(start int) int {
 	if end-body < 12 {
 		return 0
 	}
-	return sc.add("private_key", body, end)
+	if resume := sc.add("private_key", body, end); body-head <= 8 {
+		return resume
+	}
+	return 0 // the headers before the body are still to be read
 }
 
 var charsDashSpace = newCharset(alnums + "- ")
