@@ -75,10 +75,10 @@ type Input struct {
 
 // Recall is what was recalled for a run's prompt.
 type Recall struct {
-	Query  string `json:"query"`
-	Block  string `json:"block"`           // the bytes injected; empty where nothing was
-	Trace  any    `json:"trace,omitempty"` // the candidates, their scores, and why each is in or out
-	Failed string `json:"failed,omitempty"`
+	Query    string `json:"query"`
+	Block    string `json:"block"`              // the bytes injected; empty where nothing was
+	Trace    any    `json:"trace,omitempty"`    // the candidates, their scores, and why each is in or out
+	Degraded string `json:"degraded,omitempty"` // what went wrong
 }
 
 // ToolCall is one operation that was asked for in a run.

@@ -30,15 +30,15 @@ type WhyQuery struct {
 
 // Why is the output of memory.why.
 type Why struct {
-	Agent   memory.AgentID `json:"agent"`
-	Run     string         `json:"run"`
-	Session string         `json:"session"`
-	Started time.Time      `json:"started"`
-	Status  string         `json:"status"` // ok, failed or unfinished
-	Query   string         `json:"query"`
-	Block   string         `json:"block"`            // the bytes injected; empty where nothing was
-	Failed  string         `json:"failed,omitempty"` // why nothing could be recalled
-	Trace   any            `json:"trace"`            // the candidates with their scores; null where recall was off
+	Agent    memory.AgentID `json:"agent"`
+	Run      string         `json:"run"`
+	Session  string         `json:"session"`
+	Started  time.Time      `json:"started"`
+	Status   string         `json:"status"` // ok, failed or unfinished
+	Query    string         `json:"query"`
+	Block    string         `json:"block"`              // the bytes injected; empty where nothing was
+	Degraded string         `json:"degraded,omitempty"` // what went wrong, where something did
+	Trace    any            `json:"trace"`              // the candidates with their scores; null where recall was off
 }
 
 // Why returns what was recalled for a run; ErrNotFound where there is none.
@@ -58,7 +58,7 @@ func (s *Service) Why(ctx context.Context, agent memory.AgentID, in WhyQuery) (W
 		return Why{}, err
 	}
 	return Why{Agent: agent, Run: in.Run, Session: b.Meta.Session, Started: b.Meta.Started, Status: b.Meta.Status,
-		Query: b.Recall.Query, Block: b.Recall.Block, Failed: b.Recall.Failed, Trace: b.Recall.Trace}, nil
+		Query: b.Recall.Query, Block: b.Recall.Block, Degraded: b.Recall.Degraded, Trace: b.Recall.Trace}, nil
 }
 
 // latest returns the id of the newest run that can be read.

@@ -26,33 +26,16 @@ import (
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
+	"github.com/openclawssy/openclawssy/internal/memory/recall"
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/runlog"
 	"github.com/openclawssy/openclawssy/internal/session"
 )
 
-// Query is what memory is asked for before a turn.
-type Query struct {
-	Text    string // what the user said, redacted
-	Session string
-	Kind    string // of the session: main or group
-	// Since is the seq of the first event of the session that the prompt holds
-	// anyway: the session's own turns from there on need not be recalled.
-	Since int64
-	Now   time.Time // in the session's zone
-}
-
-// Recalled is what memory answers. Block is injected as it is; it is empty where
-// nothing is relevant. Trace is kept for memory.why.
-type Recalled struct {
-	Block string
-	Trace any
-}
-
-// Recaller finds what is relevant to a turn. It should be done when ctx is: its
-// answer is not waited for beyond that.
+// Recaller finds what is relevant to a turn: a recall.Service. It does not fail,
+// and keeps to its own deadline.
 type Recaller interface {
-	Recall(ctx context.Context, agent memory.AgentID, q Query) (Recalled, error)
+	Block(ctx context.Context, agent memory.AgentID, req recall.Request) recall.Block
 }
 
 // Checkpointer distils what has been said. The runtime never waits for it.
@@ -96,13 +79,12 @@ type Runtime struct {
 }
 
 // counters count what went wrong without failing a turn.
-type counters struct{ turns, failed, recallFailed, distilFailed, abandoned atomic.Int64 }
+type counters struct{ turns, failed, distilFailed, abandoned atomic.Int64 }
 
 // Stats are counts since the Runtime was made.
 type Stats struct {
 	Turns        int64 `json:"turns"`
 	Failed       int64 `json:"failed"`        // turns that ended with an error
-	RecallFailed int64 `json:"recall_failed"` // turns that went on without memory
 	DistilFailed int64 `json:"distil_failed"` // checkpoints that were asked for and failed
 	Abandoned    int64 `json:"abandoned"`     // operations that did not return
 }
@@ -126,8 +108,7 @@ func (r *Runtime) Close() {
 
 // Stats returns the counts.
 func (r *Runtime) Stats() Stats {
-	return Stats{Turns: r.stats.turns.Load(), Failed: r.stats.failed.Load(), RecallFailed: r.stats.recallFailed.Load(),
-		DistilFailed: r.stats.distilFailed.Load(), Abandoned: r.stats.abandoned.Load()}
+	return Stats{Turns: r.stats.turns.Load(), Failed: r.stats.failed.Load(), DistilFailed: r.stats.distilFailed.Load(), Abandoned: r.stats.abandoned.Load()}
 }
 
 // Turn is one message to an agent.

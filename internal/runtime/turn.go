@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,7 @@ type turn struct {
 	made    map[string]int // calls by name and input
 	results int            // tokens left for the results of calls
 	told    bool           // the log has it already if the turn fails
+	given   []func()       // give back what the turn has borrowed
 	res     Result
 }
 
@@ -44,12 +46,11 @@ const endWithin = 10 * time.Second
 // run runs a turn that is a message or a call that was typed.
 func (r *Runtime) run(ctx context.Context, t Turn, cfg config.Config, command Command) (Result, error) {
 	x := &turn{Turn: t, rt: r, cfg: cfg, made: map[string]int{}, results: roomOf(cfg).results}
-	leave, err := x.enter(ctx)
-	if err != nil {
-		x.res.Session = x.Session.ID
+	defer x.leave()
+	if err := x.enter(ctx); err != nil {
 		return x.res, err
 	}
-	defer leave()
+	var err error
 	if command.Name == "tool" {
 		err = x.typed(ctx, command)
 	} else {
@@ -58,45 +59,41 @@ func (r *Runtime) run(ctx context.Context, t Turn, cfg config.Config, command Co
 	return x.end(ctx, err)
 }
 
-// enter opens what the turn needs; leave gives it back.
-func (x *turn) enter(ctx context.Context) (leave func(), err error) {
-	var given []func()
-	leave = func() {
-		for i := len(given) - 1; i >= 0; i-- {
-			given[i]()
-		}
-	}
-	defer func() {
-		if err != nil {
-			leave()
-		}
-	}()
+// enter opens what the turn needs; leave gives back what was opened.
+func (x *turn) enter(ctx context.Context) error {
+	x.res.Session = x.Session.ID
 	if err := x.enterSession(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	window, done, err := x.rt.windows.enter(ctx, x.Agent, x.session.ID)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	x.window, given = window, append(given, done)
+	x.window, x.given = window, append(x.given, done)
 	if x.cfg.Memory.Enabled {
 		log, release, err := x.rt.Logs(ctx, x.Agent)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		x.log, given = log, append(given, release)
+		x.log, x.given = log, append(x.given, release)
 	}
 	runs, release, err := x.rt.Runs(ctx, x.Agent)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	given = append(given, release)
+	x.given = append(x.given, release)
 	x.bundle, err = runs.Start(runlog.Input{Session: x.session.ID, Channel: x.session.Channel, Text: x.Text})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	x.res.Run = x.bundle.ID()
-	return leave, nil
+	return nil
+}
+
+func (x *turn) leave() {
+	for _, giveBack := range slices.Backward(x.given) {
+		giveBack()
+	}
 }
 
 // enterSession finds or starts the session, and sets what follows from it.
