@@ -16,6 +16,7 @@ import (
 
 	"github.com/openclawssy/openclawssy/config"
 	"github.com/openclawssy/openclawssy/internal/agents"
+	"github.com/openclawssy/openclawssy/internal/care"
 	"github.com/openclawssy/openclawssy/internal/cli"
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -26,6 +27,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/redact"
 	"github.com/openclawssy/openclawssy/internal/runlog"
+	"github.com/openclawssy/openclawssy/internal/runtime"
 	"github.com/openclawssy/openclawssy/internal/session"
 )
 
@@ -44,6 +46,12 @@ type house struct {
 	redactor func() (*redact.Redactor, error) // with the home's key, made on first use
 	model    func() (*llm.Client, error)      // as configured, made on first use; nil for none
 
+	runtime    *runtime.Runtime
+	life       context.Context // ends when the house is closed
+	end        context.CancelFunc
+	background sync.WaitGroup
+	indexing   sync.Map // agents whose archive is being brought up to date
+
 	logs     *stores[*events.Log]
 	items    *stores[*working.Store]
 	archives *stores[*archive.Store]
@@ -53,6 +61,8 @@ func newHouse(now func() time.Time, getenv func(string) string) *house {
 	h := &house{now: now, getenv: getenv}
 	h.redactor = sync.OnceValues(h.makeRedactor)
 	h.model = sync.OnceValues(h.makeModel)
+	h.life, h.end = context.WithCancel(context.Background())
+	h.log = zerolog.New(os.Stderr).With().Timestamp().Logger()
 	h.logs = newStores(h, h.openLog, nil)
 	h.items = newStores(h, h.openItems, h.readItems)
 	h.archives = newStores(h, h.openArchive, h.readArchive)
@@ -62,6 +72,11 @@ func newHouse(now func() time.Time, getenv func(string) string) *house {
 // close gives back everything that was opened. Stores that work on others go
 // first.
 func (h *house) close() error {
+	h.end()
+	if h.runtime != nil {
+		h.runtime.Close()
+	}
+	h.background.Wait()
 	return errors.Join(h.items.close(), h.archives.close(), h.logs.close())
 }
 
@@ -88,7 +103,7 @@ func (h *house) setup(o cli.Options) error {
 	if err != nil {
 		return memory.Errorf(memory.ErrInvalid, "log.level: %w", err)
 	}
-	h.log = zerolog.New(os.Stderr).Level(level).With().Timestamp().Logger()
+	zerolog.SetGlobalLevel(level) // rooms made before the flags were read hold a copy of the logger
 	return nil
 }
 
@@ -264,11 +279,21 @@ func (h *house) followed(ctx context.Context, agent memory.AgentID) (*archive.St
 
 // app makes the command line.
 func (h *house) app() cli.App {
-	var c op.Catalog
+	c := &op.Catalog{}
+	rec := h.makeRecall()
+	chk := checkpoint.NewService(checkpoint.Options{Write: h.checkpointing, Read: h.items.read, Redact: lateRedactor{h}, Now: h.now, NewID: h.newID, Holder: process()})
+	h.runtime = h.makeRuntime(c, rec, chk)
+	sched := h.makeScheduler(c, h.runtime)
+	look := care.NewService(h.readLog, h.items.read, h.archives.read, overdue(sched), func(memory.AgentID) int64 { return 0 })
+
 	c.Add(events.NewService(h.readLog).Ops()...)
 	c.Add(working.NewService(h.items.read, h.items.write, episodesOf{h}).Ops()...)
-	c.Add(checkpoint.NewService(checkpoint.Options{Write: h.checkpointing, Read: h.items.read, Redact: lateRedactor{h}, Now: h.now, NewID: h.newID, Holder: process()}).Ops()...)
+	c.Add(chk.Ops()...)
+	c.Add(rec.Ops()...)
 	c.Add(runlog.NewService(h.readRuns).Ops()...)
+	c.Add(sched.Ops()...)
+	c.Add(look.Ops()...)
+	talk := h.talk(h.runtime, sched)
 	return cli.App{
 		Version: version,
 		Catalog: c.Freeze(),
@@ -276,6 +301,8 @@ func (h *house) app() cli.App {
 		Setup:   h.setup,
 		Config:  func() (config.Config, error) { return h.cfg, nil },
 		Commands: []func(*cli.Runner) *cobra.Command{
+			cli.Chat(talk), cli.Ask(talk), cli.Once(talk), cli.Serve(talk),
+			cli.Status(func(ctx context.Context, only memory.AgentID) (any, error) { return look.All(ctx, h.home, only) }),
 			cli.ConfigShow, cli.ConfigValidate, cli.ConfigSchema, cli.Docs, cli.Redact(h.filter),
 		},
 	}

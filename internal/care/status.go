@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openclawssy/openclawssy/internal/agents"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
@@ -58,9 +59,8 @@ func (s Status) Text() string {
 
 // Statuses is how the memory of all agents is.
 type Statuses struct {
-	Home    string   `json:"home"`
-	Serving bool     `json:"serving" jsonschema:"a process runs the schedule now"`
-	Agents  []Status `json:"agents"`
+	Home   string   `json:"home"`
+	Agents []Status `json:"agents"`
 }
 
 // Failed reports whether anything is wrong with any agent.
@@ -110,6 +110,27 @@ func (s *Service) Ops() []op.Op {
 		func(ctx context.Context, agent memory.AgentID, _ struct{}) (Status, error) {
 			return s.Status(ctx, agent)
 		})}
+}
+
+// All returns the status of every agent of a home, or of the one named.
+func (s *Service) All(ctx context.Context, home agents.Home, only memory.AgentID) (Statuses, error) {
+	out := Statuses{Home: home.Path(), Agents: []Status{}}
+	ids, err := home.List()
+	if err != nil {
+		return out, err
+	}
+	if only != "" {
+		ids = []memory.AgentID{only}
+	}
+	for i, id := range ids {
+		op.Report(ctx, op.Progress{Done: int64(i), Total: int64(len(ids)), Unit: "agents"})
+		st, err := s.Status(ctx, id)
+		if err != nil {
+			return out, err
+		}
+		out.Agents = append(out.Agents, st)
+	}
+	return out, nil
 }
 
 // Status reads the whole log and asks every store. A store that cannot be read

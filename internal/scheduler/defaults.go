@@ -37,7 +37,7 @@ func (s *Scheduler) adjust(jobs *[]Job) (bool, error) {
 			if _, err := s.Catalog.Get(d.op); err != nil || !d.wanted(auto) {
 				continue
 			}
-			j := Job{Agent: agent, Name: d.op, Op: d.op, Schedule: d.schedule, Deadline: s.Deadline.String(), By: memory.OriginSystem,
+			j := Job{Agent: agent, Name: d.op, Op: d.op, Schedule: d.schedule, Deadline: s.Deadline().String(), By: memory.OriginSystem,
 				Default: true, Since: s.wall()}
 			wanted[j.key()] = j
 		}

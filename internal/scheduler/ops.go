@@ -88,7 +88,7 @@ type RunResult struct {
 // it would be, and redacted; one that destroys is refused.
 func (s *Scheduler) Add(ctx context.Context, agent memory.AgentID, in AddRequest) (JobResult, error) {
 	if in.Deadline == "" {
-		in.Deadline = s.Deadline.String()
+		in.Deadline = s.Deadline().String()
 	}
 	j := Job{Agent: agent, Name: in.Name, Schedule: in.Schedule, Timezone: in.Timezone, Op: in.Op, Input: in.Input, Message: in.Message,
 		Deadline: in.Deadline, By: memory.Actor(ctx), Since: s.wall()}

@@ -90,7 +90,7 @@ type result struct {
 func (s *Scheduler) perform(ctx context.Context, j Job, run Run, unlock func() error) Run {
 	limit, err := j.deadline()
 	if err != nil {
-		limit = s.Deadline // decode has checked it
+		limit = s.Deadline() // decode has checked it
 	}
 	own, cancel := context.WithTimeoutCause(ctx, limit, errDeadline)
 	returned := make(chan result, 1)

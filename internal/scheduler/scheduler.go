@@ -57,7 +57,7 @@ type Options struct {
 	Catalog  *op.Catalog
 	Talker   Talker // nil: jobs with a message are refused
 	Redact   Redactor
-	Deadline time.Duration // of a job that names none
+	Deadline func() time.Duration // of a job that names none
 
 	Agents func() ([]memory.AgentID, error)         // those that exist
 	Auto   func(agent memory.AgentID) (Auto, error) // as configured

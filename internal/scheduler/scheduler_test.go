@@ -174,7 +174,7 @@ func none[T any](context.Context, memory.AgentID) (T, func(), error) {
 func (h *home) process() *Scheduler {
 	began := time.Now()
 	s := New(Options{Dir: func() string { return filepath.Join(h.dir, "scheduler") }, Now: h.wall, Elapsed: func() time.Duration { return time.Since(began) },
-		Catalog: &h.catalog, Talker: h, Redact: stars{}, Deadline: 10 * time.Minute,
+		Catalog: &h.catalog, Talker: h, Redact: stars{}, Deadline: func() time.Duration { return 10 * time.Minute },
 		Agents: func() ([]memory.AgentID, error) { return h.agents, nil },
 		Auto:   func(memory.AgentID) (Auto, error) { return h.auto, nil },
 		Reads:  none[*events.Reader], Writes: none[*events.Log], Audit: none[*runlog.Store], Log: zerolog.Nop()})

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/openclawssy/openclawssy/config"
+	"github.com/openclawssy/openclawssy/internal/cli"
+	"github.com/openclawssy/openclawssy/internal/llm"
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/archive"
+	"github.com/openclawssy/openclawssy/internal/memory/checkpoint"
+	"github.com/openclawssy/openclawssy/internal/memory/recall"
+	"github.com/openclawssy/openclawssy/internal/op"
+	"github.com/openclawssy/openclawssy/internal/runlog"
+	"github.com/openclawssy/openclawssy/internal/runtime"
+	"github.com/openclawssy/openclawssy/internal/scheduler"
+	"github.com/openclawssy/openclawssy/internal/session"
+)
+
+// inlineLag is how many events a recall with a deadline indexes itself; more
+// are indexed beside it.
+const inlineLag = 256
+
+// recallable lends an agent's archive for recall, brought up to date with its
+// log as far as the deadline of ctx leaves time for.
+func (h *house) recallable(ctx context.Context, agent memory.AgentID) (*archive.Store, func(), error) {
+	if _, hurried := ctx.Deadline(); !hurried {
+		return h.followed(ctx, agent)
+	}
+	log, releaseLog, err := h.readLog(ctx, agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer releaseLog()
+	a, release, err := h.archives.read(ctx, agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	last, err := log.LastSeq()
+	if err != nil {
+		return a, release, nil // what is indexed can be recalled all the same; status says what is wrong with the log
+	}
+	lag, err := a.Lag(ctx, last)
+	switch {
+	case err != nil:
+		release()
+		return nil, nil, err
+	case lag == 0:
+	case lag > inlineLag:
+		h.index(agent)
+	default:
+		if _, err := a.Follow(ctx, log); err != nil {
+			h.log.Warn().Err(err).Str("agent", string(agent)).Msg("index new events")
+		}
+	}
+	return a, release, nil
+}
+
+// index brings an agent's archive up to date in the background, one run at a
+// time.
+func (h *house) index(agent memory.AgentID) {
+	if _, running := h.indexing.LoadOrStore(agent, true); running {
+		return
+	}
+	h.background.Go(func() {
+		defer h.indexing.Delete(agent)
+		_, release, err := h.followed(h.life, agent)
+		if err != nil {
+			h.log.Warn().Err(err).Str("agent", string(agent)).Msg("index new events")
+			return
+		}
+		release()
+	})
+}
+
+// makeRecall returns the recall of all agents.
+func (h *house) makeRecall() *recall.Service {
+	return recall.New(recall.Options{
+		Archive: h.recallable, Items: h.items.read, Redact: lateRedactor{h}, Now: h.now,
+		Settings:    h.recallSettings,
+		SessionKind: h.sessionKind,
+	})
+}
+
+func (h *house) recallSettings(agent memory.AgentID) recall.Settings {
+	cfg, err := h.cfg.For(agent)
+	if err != nil { // checked when it was loaded
+		cfg = h.cfg
+	}
+	return recall.Settings{
+		Tokens: cfg.Memory.MaxPromptTokens, MaxLines: cfg.Recall.MaxItems, MinImportance: cfg.Recall.MinImportance, Threshold: cfg.Recall.Threshold,
+		Deadline: time.Duration(cfg.Recall.DeadlineMS) * time.Millisecond, PrivateInGroups: cfg.Recall.PrivateInGroups,
+	}
+}
+
+// sessionKind answers "" where it is not known: such a session is private.
+func (h *house) sessionKind(agent memory.AgentID, id string) string {
+	dir, err := h.home.Find(agent)
+	if err != nil {
+		return ""
+	}
+	s, err := h.sessions(agent, dir)
+	if err != nil {
+		return ""
+	}
+	kind, err := s.Kind(h.life, id)
+	if err != nil {
+		return ""
+	}
+	return kind
+}
+
+// writeSessions and writeRuns lend what needs no closing.
+func (h *house) writeSessions(_ context.Context, agent memory.AgentID) (*session.Store, func(), error) {
+	dir, err := h.home.Make(agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := h.sessions(agent, dir)
+	return s, func() {}, err
+}
+
+func (h *house) writeRuns(_ context.Context, agent memory.AgentID) (*runlog.Store, func(), error) {
+	dir, err := h.home.Make(agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := h.runs(agent, dir)
+	return s, func() {}, err
+}
+
+// distil lets the runtime ask for a checkpoint.
+type distil struct{ service *checkpoint.Service }
+
+func (d distil) Checkpoint(ctx context.Context, agent memory.AgentID) error {
+	_, err := d.service.Checkpoint(ctx, agent, checkpoint.Request{})
+	if errors.Is(err, memory.ErrConflict) {
+		return nil // one is running already
+	}
+	return err
+}
+
+// makeRuntime returns the agent loop. It looks up the Catalog when a turn runs.
+func (h *house) makeRuntime(c *op.Catalog, rec *recall.Service, chk *checkpoint.Service) *runtime.Runtime {
+	return runtime.New(runtime.Options{
+		Config: func(agent memory.AgentID) (config.Config, error) { return h.cfg.For(agent) },
+		Model: func(agent memory.AgentID) (llm.Chatter, error) {
+			client, err := h.model()
+			if err != nil {
+				return nil, err
+			}
+			if client == nil {
+				cfg, err := h.cfg.For(agent)
+				return llm.Offline{Forgets: !cfg.Memory.Enabled}, err
+			}
+			return client, nil
+		},
+		Catalog: c, Logs: h.logs.write, Sessions: h.writeSessions, Runs: h.writeRuns, Recall: rec, Distil: distil{chk},
+		Redact: lateRedactor{h}, Now: h.now, NewID: h.newID, Log: h.log,
+	})
+}
+
+// makeScheduler returns the scheduler of the home.
+func (h *house) makeScheduler(c *op.Catalog, rt *runtime.Runtime) *scheduler.Scheduler {
+	began := h.now()
+	return scheduler.New(scheduler.Options{
+		Dir: func() string { return h.home.File("scheduler") }, Now: h.now, Elapsed: func() time.Duration { return h.now().Sub(began) },
+		Catalog: c, Talker: rt, Redact: lateRedactor{h}, Deadline: h.jobDeadline,
+		Agents: func() ([]memory.AgentID, error) { return h.home.List() },
+		Auto: func(agent memory.AgentID) (scheduler.Auto, error) {
+			cfg, err := h.cfg.For(agent)
+			return scheduler.Auto{Checkpoint: cfg.Memory.Enabled && cfg.Memory.AutoCheckpoint, Maintenance: cfg.Memory.Enabled && cfg.Memory.AutoMaintenance}, err
+		},
+		Reads: h.readLog, Writes: h.logs.write, Audit: h.writeRuns, Log: h.log,
+	})
+}
+
+func (h *house) jobDeadline() time.Duration { return time.Duration(h.cfg.Scheduler.JobDeadline) }
+
+// overdue names an agent's jobs that should have run while nothing ran them.
+func overdue(s *scheduler.Scheduler) func(context.Context, memory.AgentID) ([]string, error) {
+	return func(ctx context.Context, agent memory.AgentID) ([]string, error) {
+		list, err := s.List(ctx, agent, struct{}{})
+		if err != nil || list.Serving {
+			return nil, err
+		}
+		var names []string
+		for _, j := range list.Jobs {
+			if j.Overdue {
+				names = append(names, j.Name)
+			}
+		}
+		return names, nil
+	}
+}
+
+// talk is what the chat commands work with.
+func (h *house) talk(rt *runtime.Runtime, s *scheduler.Scheduler) cli.Talk {
+	return cli.Talk{
+		Run: rt.Run, Serve: s.Serve, Overdue: overdue(s),
+		Warm: func(ctx context.Context, agent memory.AgentID) error {
+			_, release, err := h.followed(ctx, agent)
+			if err != nil {
+				if errors.Is(err, memory.ErrNotFound) {
+					return nil
+				}
+				return err
+			}
+			release()
+			return nil
+		},
+	}
+}

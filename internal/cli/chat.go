@@ -1,0 +1,324 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/runtime"
+)
+
+// Talk is what the commands that talk to an agent work with.
+type Talk struct {
+	// Run runs one turn.
+	Run func(context.Context, runtime.Turn) (runtime.Result, error)
+	// Serve runs the schedule until its context ends.
+	Serve func(context.Context) error
+	// Overdue names the agent's jobs that should have run and nothing runs.
+	Overdue func(context.Context, memory.AgentID) ([]string, error)
+	// Warm brings the agent's index up to date, so that the first answer does not
+	// have to.
+	Warm func(context.Context, memory.AgentID) error
+}
+
+// where are the flags that say which conversation a message belongs to.
+type where struct{ session, channel, user, zone, kind string }
+
+func (w *where) flags(c *cobra.Command, channel string) {
+	c.Flags().StringVar(&w.session, "session", "", "session to go on with; a new one if absent")
+	c.Flags().StringVar(&w.channel, "channel", channel, "where the conversation takes place")
+	c.Flags().StringVar(&w.user, "user", "", "id of the user")
+	c.Flags().StringVar(&w.zone, "zone", "", "the user's time zone, such as Europe/Lisbon")
+	c.Flags().StringVar(&w.kind, "kind", "", "main (private) or group")
+}
+
+func (w *where) of(id string) memory.Session {
+	return memory.Session{ID: id, Channel: w.channel, UserID: w.user, Zone: w.zone, Kind: w.kind}
+}
+
+// answer is what ask and run print.
+type answer struct {
+	Agent   memory.AgentID `json:"agent"`
+	Session string         `json:"session"`
+	Run     string         `json:"run"`
+	Text    string         `json:"text"`
+	Memory  string         `json:"memory"` // the block that was injected
+	Model   string         `json:"model"`
+	Tools   int            `json:"tool_calls"`
+	Tokens  int            `json:"tokens"`
+	Notes   []string       `json:"notes"`
+}
+
+func (r *Runner) answer(res runtime.Result) answer {
+	notes := res.Notes
+	if notes == nil {
+		notes = []string{}
+	}
+	return answer{Agent: r.Agent(), Session: res.Session, Run: res.Run, Text: res.Text, Memory: res.Block, Model: res.Model,
+		Tools: res.ToolCalls, Tokens: res.Usage.TokensIn + res.Usage.TokensOut, Notes: notes}
+}
+
+// Ask answers one question.
+func Ask(t Talk) func(*Runner) *cobra.Command {
+	return func(r *Runner) *cobra.Command {
+		var w where
+		c := &cobra.Command{
+			Use: "ask QUESTION…", Short: "Ask one thing and print the answer",
+			Long:    "Ask one thing and print the answer. It is a turn like any other: it is remembered. - reads the question from standard input.",
+			Example: "  openclawssy ask \"what did we decide about the car?\"\n  git log -5 | openclawssy ask --json -",
+			Args:    cobra.MinimumNArgs(1),
+			RunE: func(c *cobra.Command, args []string) error {
+				text, err := r.message(strings.Join(args, " "))
+				if err != nil {
+					return err
+				}
+				return r.turn(c.Context(), t, &w, text)
+			},
+		}
+		w.flags(c, "cli")
+		return c
+	}
+}
+
+// Once runs one turn for a program.
+func Once(t Talk) func(*Runner) *cobra.Command {
+	return func(r *Runner) *cobra.Command {
+		var w where
+		var message string
+		c := &cobra.Command{
+			Use: "run", Short: "Run one turn for a program: message in, answer out", Args: cobra.NoArgs,
+			Long:    "Run one turn for a program. With --json the answer comes with its run, session and the block of memory that was injected.",
+			Example: "  openclawssy run --session s1 --message \"I moved to Lisbon\" --json\n  openclawssy run --message '/tool memory.checkpoint {}'",
+			RunE: func(c *cobra.Command, _ []string) error {
+				if !c.Flags().Changed("message") {
+					message = "-"
+				}
+				text, err := r.message(message)
+				if err != nil {
+					return err
+				}
+				return r.turn(c.Context(), t, &w, text)
+			},
+		}
+		c.Flags().StringVar(&message, "message", "", "what is said; standard input if absent or -")
+		w.flags(c, "cli")
+		return c
+	}
+}
+
+// message returns text, or standard input for "-".
+func (r *Runner) message(text string) (string, error) {
+	if text != "-" {
+		return text, nil
+	}
+	in, err := io.ReadAll(io.LimitReader(r.In, 1<<20))
+	if err != nil {
+		return "", memory.Errorf(memory.ErrUnavailable, "read standard input: %w", err)
+	}
+	return strings.TrimRight(string(in), "\r\n"), nil
+}
+
+// turn runs one message and prints the answer, as it comes where a person reads.
+func (r *Runner) turn(ctx context.Context, t Talk, w *where, text string) error {
+	if err := t.Warm(ctx, r.Agent()); err != nil {
+		return err
+	}
+	res, err := t.Run(ctx, runtime.Turn{Agent: r.Agent(), Session: w.of(w.session), Text: text, Stream: r.stream()})
+	if err != nil {
+		return err
+	}
+	if r.Options.JSON {
+		return writeJSON(r.Out, r.answer(res))
+	}
+	for _, n := range res.Notes {
+		r.note("(%s)", clean(n))
+	}
+	_, err = fmt.Fprintln(r.Out)
+	return err
+}
+
+// stream returns where the answer's text goes as it comes; nil with --json.
+func (r *Runner) stream() func(string) {
+	if r.Options.JSON {
+		return nil
+	}
+	return func(delta string) {
+		// A reader that went away is found by the next write that returns its error.
+		if _, err := io.WriteString(r.Out, cleanLines(delta)); err != nil {
+			return
+		}
+	}
+}
+
+// Chat talks until the end of the input.
+func Chat(t Talk) func(*Runner) *cobra.Command {
+	return func(r *Runner) *cobra.Command {
+		var w where
+		c := &cobra.Command{
+			Use: "chat", Short: "Talk to the agent", Args: cobra.NoArgs,
+			Long:    "Talk to the agent, one message a line. While it runs it also runs the schedule, unless another process does.\n" + runtime.Help(),
+			Example: "  openclawssy chat\n  openclawssy chat --session s1 --user mara < messages.txt",
+			RunE:    func(c *cobra.Command, _ []string) error { return r.chat(c.Context(), t, &w) },
+		}
+		w.flags(c, "cli")
+		return c
+	}
+}
+
+func (r *Runner) chat(ctx context.Context, t Talk, w *where) error {
+	if err := t.Warm(ctx, r.Agent()); err != nil {
+		return err
+	}
+	late, err := t.Overdue(ctx, r.Agent())
+	if err != nil {
+		r.note("The schedule cannot be read: %v", err)
+	}
+	if len(late) > 0 {
+		r.note("Overdue, and caught up now: %s.", strings.Join(late, ", "))
+	}
+	ctx, end := context.WithCancel(ctx)
+	var schedule sync.WaitGroup
+	schedule.Go(func() {
+		if err := t.Serve(ctx); err != nil && ctx.Err() == nil {
+			r.note("The schedule stopped: %v", err)
+		}
+	})
+	err = r.talk(ctx, t, w)
+	end()
+	schedule.Wait()
+	return err
+}
+
+// talk reads messages and prints answers. An error of one turn does not end the
+// chat; it decides the exit status where it was the last.
+func (r *Runner) talk(ctx context.Context, t Talk, w *where) error {
+	lines := r.lines(ctx)
+	if r.InTTY {
+		r.note("Talking to %s. /help shows the commands.", r.Agent())
+	}
+	id := w.session
+	var last error
+	for {
+		if r.InTTY && !r.Options.JSON {
+			fmt.Fprint(r.Out, "> ")
+		}
+		var line input
+		select {
+		case <-ctx.Done():
+			return nil
+		case line = <-lines:
+		}
+		if line.err != nil {
+			if errors.Is(line.err, io.EOF) {
+				return last
+			}
+			return memory.Errorf(memory.ErrInvalid, "read message: %w", line.err)
+		}
+		if strings.TrimSpace(line.text) == "" {
+			continue
+		}
+		again, err := r.one(ctx, t, w, &id, line.text)
+		last = nil
+		if err != nil {
+			r.fail(err)
+			last = errFailed // it has been shown
+		}
+		if !again {
+			return nil
+		}
+	}
+}
+
+type input struct {
+	text string
+	err  error // io.EOF at the end
+}
+
+// lines reads the input beside the chat, so that a signal ends it at once.
+func (r *Runner) lines(ctx context.Context) <-chan input {
+	out := make(chan input)
+	go func() {
+		send := func(in input) bool {
+			select {
+			case out <- in:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		}
+		s := bufio.NewScanner(r.In)
+		s.Buffer(nil, 1<<20)
+		for s.Scan() {
+			if !send(input{text: s.Text()}) {
+				return
+			}
+		}
+		err := s.Err()
+		if err == nil {
+			err = io.EOF
+		}
+		send(input{err: err})
+	}()
+	return out
+}
+
+// one handles one line of a chat; it reports false where the chat is over.
+func (r *Runner) one(ctx context.Context, t Talk, w *where, session *string, text string) (bool, error) {
+	cmd, isCommand, err := runtime.ParseCommand(text)
+	switch {
+	case err != nil:
+		return true, err
+	case isCommand && cmd.Name == "quit":
+		return false, nil
+	case isCommand && cmd.Name == "help":
+		_, err := io.WriteString(r.Out, runtime.Help())
+		return true, err
+	case isCommand && cmd.Name == "new":
+		*session = ""
+		r.note("A new session; what was said stays in memory.")
+		return true, nil
+	}
+	res, err := t.Run(ctx, runtime.Turn{Agent: r.Agent(), Session: w.of(*session), Text: text, Stream: r.stream()})
+	if res.Session != "" {
+		*session = res.Session
+	}
+	if err != nil {
+		return true, err
+	}
+	if r.Options.JSON {
+		return true, writeJSON(r.Out, r.answer(res))
+	}
+	if _, err := fmt.Fprintln(r.Out); err != nil {
+		return false, err
+	}
+	for _, n := range res.Notes {
+		r.note("(%s)", clean(n))
+	}
+	return true, nil
+}
+
+// Serve runs the schedule until a signal.
+func Serve(t Talk) func(*Runner) *cobra.Command {
+	return func(r *Runner) *cobra.Command {
+		return &cobra.Command{
+			Use: "serve", Short: "Run the schedule until a signal", Args: cobra.NoArgs,
+			Long:    "Run the scheduled jobs of all agents until a signal. Of several processes on one home one runs them; the others take over when it ends.",
+			Example: "  openclawssy serve\n  openclawssy serve --home /var/lib/openclawssy --set log.level=info",
+			RunE: func(c *cobra.Command, _ []string) error {
+				r.note("Running the schedule; Ctrl-C ends it.")
+				err := t.Serve(c.Context())
+				if c.Context().Err() != nil {
+					return nil
+				}
+				return err
+			},
+		}
+	}
+}
