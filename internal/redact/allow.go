@@ -147,12 +147,17 @@ var schemes = []string{
 	"env:", "file:", "file://", "op://", "vault:", "ssm:", "secretsmanager:", "arn:aws:", "awssm:", "gcpsm:", "azkv:", "keyring:", "keychain:",
 	"ref:", "ref+", "sops:", "doppler:", "bw:", "pass:/", "process.env", "os.environ", "os.getenv", "import.meta", "system.getenv", "viper.",
 	"!ref", "!sub", "!vault", "!env", "!secret", "!getatt", "$ansible_vault", "enc[", "data:", "http://", "https://", "ssh-rsa ", "ssh-ed25519 ",
-	"-----begin public", "-----begin cert", "sha256:", "sha512:", "sha1:", "sha256-", "sha384-", "sha512-", "md5:", "projects/", "secrets/",
+	"-----begin public", "-----begin cert", "sha256:", "sha512:", "sha1:", "sha256-", "sha384-", "sha512-", "md5:", "projects/", "secrets/", "@microsoft.keyvault",
 	"secret/", "{{resolve:", "urn:", "/run/secrets", "/etc/", "/var/", "~/", "./", "../", "c:\\", "%(", "<%", "#{", "@@",
 }
 
 // isReference tells whether v names a variable, a function or a place, and so holds no secret itself.
 func isReference(v string) bool {
+	for _, scheme := range schemes {
+		if lower(v[0]) == scheme[0] && hasFold(v, 0, scheme) {
+			return true
+		}
+	}
 	switch v[0] {
 	case '$':
 		return isVariable(v[1:])
@@ -167,11 +172,6 @@ func isReference(v string) bool {
 		return len(v) == 1 || isIdentifier(v[1:]) && shapeOf(v).digits == 0
 	case '/':
 		return isPath(v)
-	}
-	for _, scheme := range schemes {
-		if hasFold(v, 0, scheme) {
-			return true
-		}
 	}
 	return isCall(v)
 }

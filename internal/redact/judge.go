@@ -83,7 +83,7 @@ func judgeWeak(v string, sh shape, x syntax) bool {
 	if x == query {
 		least = 14
 	}
-	return (x.strong() || x == spoken || x == colon) && sh.random(len(v), least) && sh.joiners <= 2 && !isPath(v) && !isOrdinary(v) &&
+	return (x != bare || sh.uppers > 2 && sh.digits > 1 && sh.joiners == 0) && x != cell && sh.random(len(v), least) && sh.joiners <= 2 && !isPath(v) && !isOrdinary(v) &&
 		(sh.uppers > 0 && sh.lowers > 0 && sh.digits > 0 || x == query) && !sh.hex && !isFileName(v)
 }
 

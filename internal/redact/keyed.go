@@ -91,11 +91,32 @@ func (sc *scanner) valueOf(c class, from, to int, isFlag bool) int {
 			return 0
 		}
 	}
-	if x == noSyntax || x == colon && sc.s[from:to] == "PASS" { // what tests print
+	switch {
+	case x == noSyntax || x == colon && sc.s[from:to] == "PASS": // what tests print
+		return 0
+	case x == bare && sc.s[from:to] == "AUTH": // Redis
+		c = password
+	}
+	if end := sc.take(c, p, x); end > 0 {
+		return end
+	}
+	return sc.typedValue(c, p, x)
+}
+
+// typedValue reads the value after a type that stands at p: apiKey: string = "x", var secret Secret = "x".
+func (sc *scanner) typedValue(c class, p int, x syntax) int {
+	s := sc.s
+	if x != colon && x != bare || p >= len(s) || !isLetter(s[p]) {
 		return 0
 	}
-	return sc.take(c, p, x)
+	end := skipBlanks(s, run(s, p, charsType, 48))
+	if at, op := operator(s, end, false); op == assign && startsString(s, skipBlanks(s, at)) {
+		return sc.take(c, skipBlanks(s, at), assign)
+	}
+	return 0
 }
+
+var charsType = newCharset(alnums + "_.[]<>?|")
 
 // take reads the value at p and notes it if it is a secret.
 func (sc *scanner) take(c class, p int, x syntax) int {
@@ -115,6 +136,9 @@ func (sc *scanner) take(c class, p int, x syntax) int {
 			return 0
 		}
 		p = body
+	}
+	if v, ok := sc.wrapped(p, x); ok {
+		return sc.takeQuoted(c, v, x)
 	}
 	p = skipScheme(s, p)
 	if end := tagEnd(s, min(p, len(s)-1)); p < len(s) && end > 0 && (end == len(s) || !isAlnum(s[end])) {
@@ -148,6 +172,20 @@ func (sc *scanner) take(c class, p int, x syntax) int {
 func isHalf(s string, v value) bool {
 	return v.end-v.start == 3 && v.end <= len(s) && isDigits(s[v.start:v.end])
 }
+
+// wrapped reads the only argument of the call that begins at p, if it is a string that cannot be the name of a setting.
+func (sc *scanner) wrapped(p int, x syntax) (value, bool) {
+	s := sc.s
+	name := run(s, p, charsPathName, 48)
+	if !x.strong() && x != colon || name == p || name >= len(s) || s[name] != '(' {
+		return value{}, false
+	}
+	v, ok := sc.quotedValue(skipBlanks(s, name+1))
+	text := v.of(s)
+	return v, ok && shapeOf(text).random(len(text), 12) && !isOrdinary(text)
+}
+
+var charsPathName = newCharset(alnums + "_.:")
 
 // takeQuoted judges a quoted value, and those joined to it by + or a line break.
 func (sc *scanner) takeQuoted(c class, v value, x syntax) int {

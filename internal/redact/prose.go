@@ -9,7 +9,7 @@ import (
 // foreignWords are names of secrets that are not written with ASCII letters alone or have several words, by class.
 // Names such as senha or passwort are in names.go.
 var foreignWords = map[class]string{
-	password: `contraseña,mot de passe,mots de passe,palavra-passe,palavra passe,hasło,hasłem,hasła,пароль,пароля,пароли,паролем,密码,密碼,口令,
+	password: `contraseña,mot de passe,mots de passe,palavra-passe,palavra passe,parola d'ordine,parola d’ordine,hasło,hasłem,hasła,пароль,пароля,пароли,паролем,密码,密碼,口令,
 		パスワード,暗証番号,비밀번호,암호,lösenord,adgangskode,jelszó,şifre,sifre,salasana,κωδικός,كلمة المرور,كلمة السر,סיסמה,סיסמא,
 		mật khẩu,kata sandi,kodeord,lozinka,лозинка,парола,geslo,parol,รหัสผ่าน,पासवर्ड,clave de acceso,la clave,clave del,clave wifi,
 		código de acceso,codice di accesso,palabra de paso,phrase de passe,phrase secrète,passwörter,losen,cod de acces`,
@@ -67,6 +67,9 @@ func (sc *scanner) speech(c class, p int) int {
 			p = closing
 		}
 	}
+	if q := skipBlanks(s, p); q < len(s) && q > p && s[q] == '(' && (c == password || c == token) {
+		return sc.noted(c, q+1)
+	}
 	near := false
 	for words := 0; words < 12; words++ {
 		p = skipBlanks(s, p)
@@ -102,6 +105,18 @@ func (sc *scanner) speech(c class, p int) int {
 		p = end
 	}
 	return 0
+}
+
+// noted reads the only word of a note in parentheses that begins at p: a temporary password (X).
+func (sc *scanner) noted(c class, p int) int {
+	s := sc.s
+	v := sc.plainValue(p, bare, 128)
+	text := v.of(s)
+	sh := shapeOf(text)
+	if v.next >= len(s) || s[v.next] != ')' || !sh.random(len(text), 8) && !(c == password && len(text) >= 8 && sh.digits > 0 && stands(text, sh)) {
+		return 0
+	}
+	return sc.take(c, p, bare)
 }
 
 // locks are what a bare "code" opens.
@@ -179,6 +194,9 @@ func (sc *scanner) backwards(c class, from, to int) bool {
 			return false
 		}
 		if isOneOf(asWords, word) {
+			if back := wordBefore(s, begin); isOneOf(pronouns, s[back:skipBack(s, begin)]) {
+				begin = back
+			}
 			return sc.takeBefore(c, begin)
 		}
 		if !isOneOf(determiners, word) && c != oneTime {
@@ -187,6 +205,20 @@ func (sc *scanner) backwards(c class, from, to int) bool {
 		p = begin
 	}
 	return false
+}
+
+// pronouns may stand between a secret and what is said about it: X, that is my password.
+var pronouns = setOf(`that this which it das dies eso esto ça cela questo isso`)
+
+// wordBefore answers where the word begins that ends before i.
+func wordBefore(s string, i int) int {
+	for i > 0 && isBlank(s[i-1]) {
+		i--
+	}
+	for limit := i - 64; i > 0 && i > limit && !isSpace(s[i-1]); {
+		i--
+	}
+	return i
 }
 
 // endsPhrase tells whether no noun follows position p, which would make the name part of another one: password manager.
@@ -260,7 +292,10 @@ func (sc *scanner) wordAt(c class, start, end int) int {
 			}
 		}
 	}
-	return sc.speech(c, end)
+	if at := sc.speech(c, end); at > 0 || p >= len(s) || p == end || s[p] >= utf8.RuneSelf {
+		return at
+	}
+	return sc.take(c, p, bare)
 }
 
 // particles join a name and its value in languages that set no spaces.
@@ -315,7 +350,7 @@ func seedRun(s string, p int) (start, end, next int) {
 			full = w
 		}
 		p = w
-		if p < len(s) && s[p] == ':' {
+		if strings.HasPrefix(s[p:], ":") || strings.HasPrefix(s[p:], "):") {
 			return 0, 0, p // a heading
 		}
 		ends := p < len(s) && strings.IndexByte(".!?\"'`", s[p]) >= 0
@@ -370,6 +405,10 @@ func (sc *scanner) loginAt(start, p int) int {
 		case strings.ContainsAny(word, "\"{}"):
 			return 0
 		}
+		if sh := shapeOf(word); isOneOf(withWords, previous) && len(word) >= 8 && sh.digits > 0 && stands(word, sh) && !isResourceName(word, sh) {
+			sc.take(password, p, bare)
+			return 0
+		}
 		if tail := word[len(word)-1]; tail == '.' || tail == ';' || tail == '?' {
 			return 0
 		}
@@ -377,6 +416,9 @@ func (sc *scanner) loginAt(start, p int) int {
 	}
 	return 0
 }
+
+// withWords join a user and a password.
+var withWords = setOf(`with using mit con avec com met z с`)
 
 // second reads the password after the mark at i that parts it from the user, whose word begins at begin or is the one before.
 func (sc *scanner) second(begin, i int, previous string) int {

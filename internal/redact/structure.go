@@ -77,8 +77,8 @@ func (sc *scanner) armorEnd(head int) int {
 	for p := head; p < limit; {
 		next := armorLineEnd(s, p, limit)
 		line := strings.Trim(s[p:next], " \t\r\n\\\"'>|+,#*")
-		if at := strings.IndexByte(line, '\\'); at >= 0 {
-			line = line[:at]
+		if at := strings.IndexByte(line, '\\'); at >= 0 && at < len(line)-2 {
+			break // an escape of other text
 		}
 		words := strings.Fields(line)
 		header := strings.Contains(line, ": ")
@@ -466,17 +466,23 @@ const (
 	setEcho                  // the word that an echo before hands on
 	setUser                  // the word after the next
 	setKeys                  // the private members of a JSON Web Key
+	setAny                   // any string of a call that stands as a secret
+	setBefore                // the password before the @ of a data source
+	setProven                // the code that is to be typed in to prove something
 )
 
 var settings = map[string]setting{
 	"identified by": setNext, "identified with": setBy, "convertto-securestring": setNext, "snmp-server community": setNext,
 	"snmp community": setNext, "vault login": setNext, "enable secret": setNext, "encrypted password": setNext, "--from-literal=password": setNext,
-	"password(": setNext, "with password": setNext, "password '": setNext, "pass:": setNext,
+	"password(": setNext, "with password": setNext, "password '": setNext,
+	"-passin pass:": setNext, "-passout pass:": setNext, "rclone obscure": setNext, "auth plain ": setNext, "auth login ": setNext,
 	"basicauth(": setSecond, "basic_auth=(": setSecond, "auth=(": setSecond, "auth = (": setSecond, "networkcredential(": setSecond, "basic_auth(": setSecond,
 	"basiccredentials(": setSecond, ".login(": setSecond, "passwordauthentication(": setSecond, "usernamepasswordcredentials(": setSecond, "authenticate(": setSecond,
 	"credentials(": setSecond, "plainauth(": setSecond, "auth=[": setSecond, "auth: [": setSecond,
 	"wifi:": setWifi, ":5432:": setLine, ":*:": setLine, ":3306:": setLine, ":5433:": setLine, ":6432:": setLine,
-	"/user:": setUser, "::add-mask::": setNext, "\"kty\"": setKeys,
+	".connect(": setAny, "jwt.sign(": setAny, "jwt.verify(": setAny, "hmac.new(": setAny, "createhmac(": setAny,
+	"@tcp(": setBefore, "@unix(": setBefore, " to verify": setProven, " to sign in": setProven, " to log in": setProven, " to confirm": setProven,
+	"<auth-user-pass>": setUser, "/user:": setUser, "::add-mask::": setNext, "\"kty\"": setKeys,
 	"--password-stdin": setEcho, "sudo -s": setEcho, "chpasswd": setEcho, "--with-token": setEcho,
 }
 
@@ -500,10 +506,53 @@ func (sc *scanner) settingAt(kind setting, start, end int) int {
 	case setEcho:
 		return sc.echoed(start)
 	case setUser:
-		return sc.take(password, skipBlanks(s, wordEnd(s, end)), bare)
+		return sc.take(password, skipSpaces(s, wordEnd(s, skipSpaces(s, end))), bare)
 	case setKeys:
 		sc.webKey(start)
+	case setAny:
+		return sc.anyString(end)
+	case setBefore:
+		return sc.sourcePassword(start)
+	case setProven:
+		sc.takeBefore(pin, start)
 	}
+	return 0
+}
+
+// anyString notes the first of the strings that begin at p, with commas between them, that stands as a secret.
+func (sc *scanner) anyString(p int) int {
+	s := sc.s
+	for range 6 {
+		p = skipSpaces(s, p)
+		if v, ok := sc.quotedValue(p); ok {
+			text := v.of(s)
+			if sh := shapeOf(text); sh.random(len(text), 8) && stands(text, sh) && !isPlaceholder(text) && !isResourceName(text, sh) && strings.IndexByte(text, '@') < 0 {
+				return sc.addValue(password, v)
+			}
+			p = v.next
+		} else {
+			p = run(s, p, charsDot, 64)
+		}
+		if p = skipSpaces(s, p); p >= len(s) || s[p] != ',' {
+			return 0
+		}
+		p++
+	}
+	return 0
+}
+
+// sourcePassword notes the password of user:password@tcp(host), whose @ is at p.
+func (sc *scanner) sourcePassword(p int) int {
+	s := sc.s
+	begin := p
+	for begin > 0 && p-begin < 256 && !isSpace(s[begin-1]) && strings.IndexByte("\"'`=/", s[begin-1]) < 0 {
+		begin--
+	}
+	at := strings.IndexByte(s[begin:p], ':')
+	if at < 0 || begin+at+1 >= p || isPlaceholder(s[begin+at+1:p]) {
+		return 0
+	}
+	sc.add("url_password", begin+at+1, p)
 	return 0
 }
 
@@ -571,7 +620,9 @@ func (sc *scanner) secondString(p int) int {
 			return 0
 		}
 		p = skipSpaces(s, p+1)
-		if v, ok = sc.quotedValue(p); ok && v.end-v.start >= 3 && !isPlaceholder(v.of(s)) && !strings.Contains(v.of(s), " ") && !strings.Contains(v.of(s), "@") {
+		if v, ok = sc.quotedValue(p); ok && isTag(v.of(s)) {
+			return 0
+		} else if ok && v.end-v.start >= 3 && !isPlaceholder(v.of(s)) && !strings.Contains(v.of(s), " ") && !strings.Contains(v.of(s), "@") {
 			return sc.addValue(password, v)
 		}
 	}

@@ -61,6 +61,9 @@ func (sc *scanner) separator(start, end int, isFlag bool) (int, syntax) {
 	if quoted && p < len(s) && s[p] == ',' && startsString(s, skipBlanks(s, p+1)) {
 		return argument(s, start, p+1, isFlag)
 	}
+	if p == end && p < len(s) && s[p] == ',' && startsString(s, skipBlanks(s, p+1)) {
+		return skipBlanks(s, p+1), bare // equal(password, "x")
+	}
 	if at, x := operator(s, p, quoted); x != noSyntax {
 		if x == assign && start > 0 && (s[start-1] == '?' || s[start-1] == '&') {
 			x = query
@@ -211,7 +214,13 @@ func (sc *scanner) valueStart(p int, x syntax) int {
 func (sc *scanner) elementValue(end int) (int, syntax) {
 	s := sc.s
 	at := strings.IndexByte(s[end:min(len(s), end+128)], '>')
-	if at < 0 || at > 0 && s[end+at-1] == '/' {
+	if at < 0 {
+		return 0, noSyntax
+	}
+	if q := strings.Index(s[end:end+at], ` value="`); q >= 0 {
+		return end + q + len(` value=`), assign
+	}
+	if at > 0 && s[end+at-1] == '/' {
 		return 0, noSyntax
 	}
 	p := skipSpaces(s, end+at+1)
