@@ -189,7 +189,31 @@ func (s *Store) openFile(ctx context.Context) (*sqlite.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sqlite.Open(ctx, filepath.Join(s.dir, fileName), sqlite.Options{Migrations: files})
+	db, err := sqlite.Open(ctx, filepath.Join(s.dir, fileName), sqlite.Options{Migrations: files})
+	if err != nil {
+		return nil, err
+	}
+	schema, err := schemaOf(ctx, db.Reader())
+	if err == nil && sumOf(schema) != schemaSum {
+		err = damaged("the schema")
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// schemaSum is the checksum of the schema that the migrations make: a flipped bit
+// in it would show as a column that does not exist.
+const schemaSum = 0xf85db025
+
+// schemaOf returns the statements that made the tables and indexes, but for those
+// that FTS5 makes for itself.
+func schemaOf(ctx context.Context, q querier) (string, error) {
+	var all string
+	err := q.QueryRowContext(ctx, `SELECT coalesce(group_concat(sql, ';' || char(10) || char(10)), '') FROM
+		(SELECT sql FROM sqlite_schema WHERE sql NOT LIKE 'CREATE TABLE ''%' ORDER BY type, name)`).Scan(&all)
+	return all, sqlite.Classify(err)
 }
 
 // openAlone is open where no other process has the database.
