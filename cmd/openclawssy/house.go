@@ -12,7 +12,6 @@ import (
 
 	"github.com/oklog/ulid/v2"
 	"github.com/rs/zerolog"
-	"github.com/spf13/cobra"
 
 	"github.com/openclawssy/openclawssy/config"
 	"github.com/openclawssy/openclawssy/internal/agents"
@@ -300,7 +299,7 @@ func (h *house) app() cli.App {
 		Getenv:  h.getenv,
 		Setup:   h.setup,
 		Config:  func() (config.Config, error) { return h.cfg, nil },
-		Commands: []func(*cli.Runner) *cobra.Command{
+		Commands: []cli.Command{
 			cli.Chat(talk), cli.Ask(talk), cli.Once(talk), cli.Serve(talk),
 			cli.Status(func(ctx context.Context, only memory.AgentID) (any, error) { return look.All(ctx, h.home, only) }),
 			cli.ConfigShow, cli.ConfigValidate, cli.ConfigSchema, cli.Docs, cli.Redact(h.filter),

@@ -200,16 +200,25 @@ func overdue(s *scheduler.Scheduler) func(context.Context, memory.AgentID) ([]st
 func (h *house) talk(rt *runtime.Runtime, s *scheduler.Scheduler) cli.Talk {
 	return cli.Talk{
 		Run: rt.Run, Serve: s.Serve, Overdue: overdue(s),
-		Warm: func(ctx context.Context, agent memory.AgentID) error {
-			_, release, err := h.followed(ctx, agent)
-			if err != nil {
-				if errors.Is(err, memory.ErrNotFound) {
-					return nil
-				}
-				return err
-			}
-			release()
-			return nil
-		},
+		Warm: h.warm,
 	}
+}
+
+// warm opens an agent's stores and brings its index up to date, so that no
+// turn's deadline has to cover it. An agent without memory has nothing to open.
+func (h *house) warm(ctx context.Context, agent memory.AgentID) error {
+	_, releaseArchive, err := h.followed(ctx, agent)
+	if errors.Is(err, memory.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	releaseArchive()
+	_, releaseItems, err := h.items.read(ctx, agent)
+	if err != nil {
+		return err
+	}
+	releaseItems()
+	return nil
 }

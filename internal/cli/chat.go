@@ -66,7 +66,7 @@ func (r *Runner) answer(res runtime.Result) answer {
 }
 
 // Ask answers one question.
-func Ask(t Talk) func(*Runner) *cobra.Command {
+func Ask(t Talk) Command {
 	return func(r *Runner) *cobra.Command {
 		var w where
 		c := &cobra.Command{
@@ -88,7 +88,7 @@ func Ask(t Talk) func(*Runner) *cobra.Command {
 }
 
 // Once runs one turn for a program.
-func Once(t Talk) func(*Runner) *cobra.Command {
+func Once(t Talk) Command {
 	return func(r *Runner) *cobra.Command {
 		var w where
 		var message string
@@ -130,35 +130,61 @@ func (r *Runner) turn(ctx context.Context, t Talk, w *where, text string) error 
 	if err := t.Warm(ctx, r.Agent()); err != nil {
 		return err
 	}
-	res, err := t.Run(ctx, runtime.Turn{Agent: r.Agent(), Session: w.of(w.session), Text: text, Stream: r.stream()})
+	_, err := r.say(ctx, t, runtime.Turn{Agent: r.Agent(), Session: w.of(w.session), Text: text})
+	return err
+}
+
+// say runs a turn and prints the answer: as it comes, or whole with --json.
+func (r *Runner) say(ctx context.Context, t Talk, turn runtime.Turn) (runtime.Result, error) {
+	out := &streamed{w: r.Out}
+	if !r.Options.JSON {
+		turn.Stream = out.write
+	}
+	res, err := t.Run(ctx, turn)
 	if err != nil {
-		return err
+		return res, errors.Join(err, out.end(""))
 	}
 	if r.Options.JSON {
-		return writeJSON(r.Out, r.answer(res))
+		return res, writeJSON(r.Out, r.answer(res))
+	}
+	if err := out.end(res.Text); err != nil {
+		return res, memory.Errorf(memory.ErrUnavailable, "print: %w", err)
 	}
 	for _, n := range res.Notes {
 		r.note("(%s)", clean(n))
 	}
-	_, err = fmt.Fprintln(r.Out)
-	return err
+	return res, nil
 }
 
-// stream returns where the answer's text goes as it comes; nil with --json.
-func (r *Runner) stream() func(string) {
-	if r.Options.JSON {
-		return nil
+// streamed prints an answer as it comes.
+type streamed struct {
+	w     io.Writer
+	any   bool // something was printed
+	ended bool // by a line break
+	err   error
+}
+
+func (s *streamed) write(delta string) {
+	if delta == "" || s.err != nil {
+		return
 	}
-	return func(delta string) {
-		// A reader that went away is found by the next write that returns its error.
-		if _, err := io.WriteString(r.Out, cleanLines(delta)); err != nil {
-			return
-		}
+	s.any, s.ended = true, strings.HasSuffix(delta, "\n")
+	_, s.err = io.WriteString(s.w, cleanLines(delta))
+}
+
+// end prints what did not stream, and the last line break.
+func (s *streamed) end(whole string) error {
+	if !s.any {
+		s.write(whole)
 	}
+	if s.any && !s.ended {
+		s.write("\n")
+	}
+	return s.err
 }
 
 // Chat talks until the end of the input.
-func Chat(t Talk) func(*Runner) *cobra.Command {
+func Chat(t Talk) Command {
 	return func(r *Runner) *cobra.Command {
 		var w where
 		c := &cobra.Command{
@@ -285,27 +311,15 @@ func (r *Runner) one(ctx context.Context, t Talk, w *where, session *string, tex
 		r.note("A new session; what was said stays in memory.")
 		return true, nil
 	}
-	res, err := t.Run(ctx, runtime.Turn{Agent: r.Agent(), Session: w.of(*session), Text: text, Stream: r.stream()})
+	res, err := r.say(ctx, t, runtime.Turn{Agent: r.Agent(), Session: w.of(*session), Text: text})
 	if res.Session != "" {
 		*session = res.Session
 	}
-	if err != nil {
-		return true, err
-	}
-	if r.Options.JSON {
-		return true, writeJSON(r.Out, r.answer(res))
-	}
-	if _, err := fmt.Fprintln(r.Out); err != nil {
-		return false, err
-	}
-	for _, n := range res.Notes {
-		r.note("(%s)", clean(n))
-	}
-	return true, nil
+	return true, err
 }
 
 // Serve runs the schedule until a signal.
-func Serve(t Talk) func(*Runner) *cobra.Command {
+func Serve(t Talk) Command {
 	return func(r *Runner) *cobra.Command {
 		return &cobra.Command{
 			Use: "serve", Short: "Run the schedule until a signal", Args: cobra.NoArgs,

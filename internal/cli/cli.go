@@ -46,8 +46,11 @@ type App struct {
 	// Config returns the configuration in force, after Setup.
 	Config func() (config.Config, error)
 	// Commands makes the commands that are more than one operation.
-	Commands []func(*Runner) *cobra.Command
+	Commands []Command
 }
+
+// Command makes a command.
+type Command func(*Runner) *cobra.Command
 
 // Runner is what a command works with.
 type Runner struct {

@@ -15,6 +15,9 @@ import (
 	"github.com/openclawssy/openclawssy/internal/op"
 )
 
+// wholeInputFlag gives an operation's input as one JSON document.
+const wholeInputFlag = "params"
+
 // addOperation makes the command of one operation: dots of its name become
 // spaces, its cli:"arg" field the words, the others flags.
 func (r *Runner) addOperation(root *cobra.Command, o op.Op) {
@@ -36,7 +39,7 @@ func (r *Runner) addOperation(root *cobra.Command, o op.Op) {
 		addFlag(c.Flags(), f)
 	}
 	input := "-"
-	c.Flags().StringVar(&input, "input", "", "the whole input as JSON, or @FILE, or @- for standard input; instead of the other flags")
+	c.Flags().StringVar(&input, wholeInputFlag, "", "the whole input as JSON, or @FILE, or @- for standard input; instead of the other flags")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		raw, err := r.input(c, o, args)
 		if err != nil {
@@ -144,8 +147,8 @@ func addFlag(flags *pflag.FlagSet, f op.Field) {
 
 // input builds the operation's JSON input from flags and words.
 func (r *Runner) input(c *cobra.Command, o op.Op, args []string) (json.RawMessage, error) {
-	if c.Flags().Changed("input") {
-		text, err := c.Flags().GetString("input")
+	if c.Flags().Changed(wholeInputFlag) {
+		text, err := c.Flags().GetString(wholeInputFlag)
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ type Redactor interface{ Text(string) string }
 const maxLine = 64 << 20
 
 // Redact filters standard input. The redactor is made when the command runs.
-func Redact(make func() (Redactor, error)) func(*Runner) *cobra.Command {
+func Redact(make func() (Redactor, error)) Command {
 	return func(r *Runner) *cobra.Command {
 		var lines bool
 		c := &cobra.Command{

@@ -10,7 +10,7 @@ import (
 
 // Status shows how the memory of all agents is, or of one where --agent names
 // it.
-func Status(look func(ctx context.Context, only memory.AgentID) (any, error)) func(*Runner) *cobra.Command {
+func Status(look func(ctx context.Context, only memory.AgentID) (any, error)) Command {
 	return func(r *Runner) *cobra.Command {
 		return &cobra.Command{
 			Use: "status", Short: "Show how the memory of every agent is; status 1 if something is wrong", Args: cobra.NoArgs,
