@@ -205,12 +205,16 @@ func (h *house) talk(rt *runtime.Runtime, s *scheduler.Scheduler) cli.Talk {
 }
 
 // warm opens an agent's stores and brings its index up to date, so that no
-// turn's deadline has to cover it. An agent without memory has nothing to open.
+// turn's deadline has to cover it. A new agent is made, where it may have memory.
 func (h *house) warm(ctx context.Context, agent memory.AgentID) error {
-	_, releaseArchive, err := h.followed(ctx, agent)
-	if errors.Is(err, memory.ErrNotFound) {
-		return nil
+	cfg, err := h.cfg.For(agent)
+	if err != nil || !cfg.Memory.Enabled {
+		return err
 	}
+	if _, err := h.home.Make(agent); err != nil {
+		return err
+	}
+	_, releaseArchive, err := h.followed(ctx, agent)
 	if err != nil {
 		return err
 	}

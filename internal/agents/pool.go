@@ -50,7 +50,7 @@ func (p *Pool[T]) Borrow(ctx context.Context, agent memory.AgentID) (T, func(), 
 	}
 	s, known := p.all[agent]
 	if !known {
-		s = &slot[T]{agent: agent, ready: make(chan struct{})}
+		s = &slot[T]{agent: agent, ready: make(chan struct{}), users: 1} // the opening is a user
 		p.all[agent] = s
 	}
 	s.users++
@@ -60,9 +60,13 @@ func (p *Pool[T]) Borrow(ctx context.Context, agent memory.AgentID) (T, func(), 
 	}
 	p.mu.Unlock()
 	if !known {
-		// The opening belongs to all that wait for it, not to the first caller's context.
-		s.value, s.err = p.open(context.WithoutCancel(ctx), agent)
-		close(s.ready)
+		// The opening belongs to all that wait for it: a first caller with a short
+		// deadline goes away, and the next finds it open.
+		go func() {
+			s.value, s.err = p.open(context.WithoutCancel(ctx), agent)
+			close(s.ready)
+			p.release(s)
+		}()
 	}
 	select {
 	case <-s.ready:
@@ -82,16 +86,9 @@ func (p *Pool[T]) release(s *slot[T]) {
 	s.users--
 	var ended []*slot[T]
 	if s.users == 0 {
-		select {
-		case <-s.ready:
-		default:
-			// Still opening: its opener is a user, so this cannot be.
-			panic("agents: released before it was open")
-		}
-		switch {
-		case s.err != nil:
+		if s.err != nil {
 			delete(p.all, s.agent)
-		default:
+		} else {
 			s.place = p.idle.PushBack(s)
 		}
 	}

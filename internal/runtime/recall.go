@@ -15,7 +15,11 @@ func (x *turn) recall(ctx context.Context) (block string, err error) {
 		return "", nil
 	}
 	said := x.events[0]
-	got := x.rt.Recall.Block(ctx, x.Agent, recall.Request{Text: said.Text, Session: x.session.ID, Now: x.now, InPrompt: x.window.since(said.Seq)})
+	inPrompt := x.window.since(said.Seq)
+	if x.quotes {
+		inPrompt = said.Seq
+	}
+	got := x.rt.Recall.Block(ctx, x.Agent, recall.Request{Text: said.Text, Session: x.session.ID, Now: x.now, InPrompt: inPrompt})
 	if got.Degraded != "" {
 		x.res.Notes = append(x.res.Notes, "memory was not fully asked: "+got.Degraded)
 	}

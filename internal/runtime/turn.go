@@ -28,6 +28,7 @@ type turn struct {
 	policy  policy
 	actor   memory.Origin // in whose name operations change memory
 	tools   toolset
+	quotes  bool      // what answers reads the recall block and no history
 	now     time.Time // when the turn began, in the session's zone
 
 	events  []memory.Event // of this turn, as they stand in the log
@@ -173,6 +174,7 @@ func (x *turn) talk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	_, x.quotes = model.(llm.Offline)
 	// Whoever the turn comes from: what the model then asks for is the model's wish.
 	x.policy, x.actor = modelPolicy(x.cfg), memory.OriginAssistant
 	x.tools = tools(x.rt.Catalog, x.policy)
