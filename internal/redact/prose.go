@@ -50,6 +50,16 @@ var links = setOf(`
 	voor van het mijn naar do dla od na w для к от на в моего к: is was be are to ( my our your the this his her - – — account accounts itself
 	again, must ought can protecting`)
 
+// aims are connectors that lead to much else than a secret, which must therefore stand by itself.
+var aims = setOf(`to be on as auf zu with using in`)
+
+// nextStands tells whether the word after p cannot be an ordinary one.
+func nextStands(s string, p int) bool {
+	p = skipBlanks(s, p)
+	word := strings.Trim(s[p:wordEnd(s, p)], "\"'`“”«»,.")
+	return word != "" && (stands(word, shapeOf(word)) || isDigits(word) || isOneOf(pauses, word))
+}
+
 // pauses are words that may stand between a connector and the secret.
 var pauses = setOf(`
 	now still currently just set changed reset actually simply called literally probably going to be the following as updated
@@ -90,7 +100,7 @@ func (sc *scanner) speech(c class, p int) int {
 			near = true
 		}
 		if isConnector || words > 0 && (strings.HasSuffix(word, ":") || word == "=") {
-			if c != code || near {
+			if (c != code || near) && (!isOneOf(aims, word) || nextStands(s, end)) {
 				if at := sc.spokenValue(spokenClass(c), end); at > 0 {
 					return at
 				}
@@ -171,7 +181,7 @@ var determiners = setOf(`
 	mein das unser dein meine der die neue neues mi la el nuestra tu mon le votre notre il mio minha a meu mijn het moje мой это router
 	server ssh sudo email gmail github staging prod production guest temporary default initial one-time bearer private encryption signing`)
 
-var asWords = setOf(`as is = ist als como comme est es come jako jest was equals é è war`)
+var asWords = setOf(`as is ist als como comme est es come jako jest was equals é è war`)
 
 // backwards looks for the secret before the name s[from:to]: "X is my password", "use X as the token". It tells whether there is one.
 func (sc *scanner) backwards(c class, from, to int) bool {
