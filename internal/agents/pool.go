@@ -17,11 +17,12 @@ type Pool[T any] struct {
 	close func(T) error
 	most  int
 
-	mu     sync.Mutex
-	all    map[memory.AgentID]*slot[T]
-	idle   *list.List // of *slot[T], longest idle first
-	closed bool
-	errs   []error // of closing idle ones, for Close to report
+	mu      sync.Mutex
+	all     map[memory.AgentID]*slot[T]
+	idle    *list.List // of *slot[T], longest idle first
+	closed  bool
+	opening sync.WaitGroup
+	errs    []error // of closing idle ones, for Close to report
 }
 
 type slot[T any] struct {
@@ -62,11 +63,11 @@ func (p *Pool[T]) Borrow(ctx context.Context, agent memory.AgentID) (T, func(), 
 	if !known {
 		// The opening belongs to all that wait for it: a first caller with a short
 		// deadline goes away, and the next finds it open.
-		go func() {
+		p.opening.Go(func() {
 			s.value, s.err = p.open(context.WithoutCancel(ctx), agent)
+			p.release(s) // before anybody can give it back, so that theirs is the last
 			close(s.ready)
-			p.release(s)
-		}()
+		})
 	}
 	select {
 	case <-s.ready:
@@ -87,7 +88,9 @@ func (p *Pool[T]) release(s *slot[T]) {
 	var ended []*slot[T]
 	if s.users == 0 {
 		if s.err != nil {
-			delete(p.all, s.agent)
+			if p.all[s.agent] == s {
+				delete(p.all, s.agent)
+			}
 		} else {
 			s.place = p.idle.PushBack(s)
 		}
@@ -112,6 +115,9 @@ func (p *Pool[T]) release(s *slot[T]) {
 func (p *Pool[T]) Close() error {
 	p.mu.Lock()
 	p.closed = true
+	p.mu.Unlock()
+	p.opening.Wait()
+	p.mu.Lock()
 	var ended []*slot[T]
 	for p.idle.Len() > 0 {
 		old := p.idle.Remove(p.idle.Front()).(*slot[T])
