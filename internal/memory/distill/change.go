@@ -272,6 +272,9 @@ func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d
 	if shared >= 1 && k.kind != memory.KindPerson && switchesTo.MatchString(d.text()) {
 		sum += 2
 	}
+	if len(old) > 0 && named == 0 {
+		sum-- // it says what it replaces, and that is something else
+	}
 	corrects := correctsLast.MatchString(lower)
 	if near := turn - k.turn; corrects && k.turn >= 0 && 0 < near && near <= 2 && comparable {
 		sum += 2.5

@@ -32,6 +32,7 @@ var signs = []sign{
 		`\b(system|developer|admin|operator|root)( (message|note|notice|prompt|override|instruction))? ?: *(please |you |now |always |never |immediately )*(remember|store|save|record|note that|ignore|disregard|set|add|grant|approve|execute|run|send|call|forward|reveal|print|output|enable|disable|delete|transfer|write|must|are|will|should|the user|user|all|new|from now)\b`)},
 	{"addresses language models that read it", false, regexp.MustCompile(
 		`\b(note|notice|message|hint|attention|instructions?|reminder|important|tip|info)\b[:,]? (to|for) (all |any |the )?(ai|llms?|language models?|chat ?bots?|bots?|(ai |coding |automated )?(assistants?|agents?))\b` +
+			`|\battention,? (all )?(ai|llms?|language models?|chat ?bots?|assistants?|agents?)\b` +
 			`|\b(ai|llm|bot)s?[- ](systems?|readers?|assistants?|agents?|models?|crawlers?)( (reading|processing|parsing|that read) (this|it))?( must| should|,? (please )?(remember|store|save|record|note|add|ignore|always|never)|:)` +
 			`|\b(assistants?|agents?|models?|bots?|ai|llms?)\b,? (reading|processing|parsing|summari[sz]ing|that reads?|who reads?) (this|these|it)\b` +
 			`|(<!--|/\*|\(|\[)\s*(ai|assistants?|agents?|llms?|bots?)( readers?| systems?)? ?:`)},
@@ -44,7 +45,7 @@ var signs = []sign{
 	{"joins an address with credentials", false, regexp.MustCompile(
 		`(https?://|www\.)[\s\S]*\b(` + credentialWords + `)\b|\b(` + credentialWords + `)\b[\s\S]*(https?://|www\.)`)},
 	{"gives the assistant orders", true, regexp.MustCompile(
-		`^\W*(please )?(always|never|from now on|you must|you should|you are (now|required|to)|do not|don't|make sure|ensure|be sure to|ignore|disregard)\b` +
+		`(^|\n)\W*(please )?(always|never|from now on|you must|you should|you are (now|required|to)|do not|don't|make sure|ensure|be sure to|ignore|disregard)\b` +
 			`|\b(from now on|henceforth|you must|you are now|you are required|you have to|it is mandatory that you|assistants? (must|should)|agents? (must|should))\b` +
 			`|(^|\n)\W*(system|assistant|human|developer)\W? ?:`)},
 	{"grants authority", true, grantsAuthority},

@@ -3,45 +3,43 @@ package distill
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
 
 // folded is a text made comparable, with the way back to the original.
 type folded struct {
-	text   string
-	origin []int // byte offset in the original of each byte of text, and of its end
+	text string
+	// from and to are, for each byte of text, the byte span in the original of the
+	// characters that it came from.
+	from, to []int
 }
 
 // fold applies NFKC, makes all quotation marks, dashes and runs of white space
 // one each, and drops invisible characters. Case is kept.
 func fold(s string) folded {
 	var b strings.Builder
-	origin := make([]int, 0, len(s)+1)
-	put := func(r rune, at int) {
-		n, _ := b.WriteRune(r)
-		for range n {
-			origin = append(origin, at)
-		}
-	}
+	var f folded
 	var it norm.Iter
 	space := true // leading space is dropped
 	for it.InitString(norm.NFKC, s); !it.Done(); {
-		at := it.Pos()
-		for _, r := range string(it.Next()) {
+		from := it.Pos()
+		characters := string(it.Next())
+		for _, r := range characters {
 			r = foldRune(r)
-			switch {
-			case r == ' ' && !space:
-				put(r, at)
-			case r == ' ' || r < 0:
+			if r < 0 || r == ' ' && space {
 				continue
-			default:
-				put(r, at)
 			}
 			space = r == ' '
+			for range utf8.RuneLen(r) {
+				f.from, f.to = append(f.from, from), append(f.to, it.Pos())
+			}
+			b.WriteRune(r)
 		}
 	}
-	return folded{text: b.String(), origin: append(origin, len(s))}
+	f.text = b.String()
+	return f
 }
 
 // foldRune returns a space for white space and -1 for what is dropped.
@@ -73,6 +71,5 @@ func span(text, quote string) (string, bool) {
 	if at < 0 {
 		return "", false
 	}
-	from, to := in.origin[at], in.origin[at+len(want)]
-	return strings.TrimSpace(text[from:to]), true
+	return strings.TrimSpace(text[in.from[at]:in.to[at+len(want)-1]]), true
 }
