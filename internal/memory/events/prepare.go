@@ -41,7 +41,7 @@ func (l *Log) prepare(e memory.Event) ([]memory.Event, error) {
 		}
 		e.Metadata = clean
 	}
-	return split(e), nil
+	return Split(e), nil
 }
 
 // check reports the first rule that e breaks. Texts of any length pass.
@@ -93,10 +93,11 @@ func storable(t time.Time) time.Time {
 	return t
 }
 
-// split cuts an event whose text is longer than MaxEventText into parts that
+// Split cuts an event whose text is longer than MaxEventText into parts that
 // together are its text. The first keeps its id, the others have ids that follow
-// from it; each says in MetaPart which one it is.
-func split(e memory.Event) []memory.Event {
+// from it; each says in MetaPart which one it is. Log splits what it is given;
+// who needs to know the ids beforehand calls Split himself, with a valid id.
+func Split(e memory.Event) []memory.Event {
 	if len(e.Text) <= memory.MaxEventText {
 		return []memory.Event{e}
 	}
