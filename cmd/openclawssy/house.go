@@ -20,7 +20,6 @@ import (
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
-	"github.com/openclawssy/openclawssy/internal/memory/checkpoint"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 	"github.com/openclawssy/openclawssy/internal/op"
@@ -280,7 +279,7 @@ func (h *house) followed(ctx context.Context, agent memory.AgentID) (*archive.St
 func (h *house) app() cli.App {
 	c := &op.Catalog{}
 	rec := h.makeRecall()
-	chk := checkpoint.NewService(checkpoint.Options{Write: h.checkpointing, Read: h.items.read, Redact: lateRedactor{h}, Now: h.now, NewID: h.newID, Holder: process()})
+	chk := h.checkpoints()
 	h.runtime = h.makeRuntime(c, rec, chk)
 	sched := h.makeScheduler(c, h.runtime)
 	look := care.NewService(h.readLog, h.items.read, h.archives.read, overdue(sched), func(memory.AgentID) int64 { return 0 })
@@ -292,6 +291,7 @@ func (h *house) app() cli.App {
 	c.Add(runlog.NewService(h.readRuns).Ops()...)
 	c.Add(sched.Ops()...)
 	c.Add(look.Ops()...)
+	measure := h.evaluation()
 	talk := h.talk(h.runtime, sched)
 	return cli.App{
 		Version: version,
@@ -302,6 +302,7 @@ func (h *house) app() cli.App {
 		Commands: []cli.Command{
 			cli.Chat(talk), cli.Ask(talk), cli.Once(talk), cli.Serve(talk),
 			cli.Status(func(ctx context.Context, only memory.AgentID) (any, error) { return look.All(ctx, h.home, only) }),
+			cli.ImportChat(h.importChat), cli.EvaluateLoCoMo(measure), cli.EvaluateLongMemEval(measure), cli.EvaluateDistill(measure),
 			cli.ConfigShow, cli.ConfigValidate, cli.ConfigSchema, cli.Docs, cli.Redact(h.filter),
 		},
 	}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/openclawssy/openclawssy/internal/agents"
+	"github.com/openclawssy/openclawssy/internal/cli"
+	"github.com/openclawssy/openclawssy/internal/evaluate"
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/checkpoint"
+	"github.com/openclawssy/openclawssy/internal/memory/working"
+	"github.com/openclawssy/openclawssy/internal/transcript"
+)
+
+// importChat brings a history into an agent's log, and indexes it.
+func (h *house) importChat(ctx context.Context, agent memory.AgentID, file io.Reader, format transcript.Format) (transcript.Report, error) {
+	dir, err := h.home.Make(agent)
+	if err != nil {
+		return transcript.Report{}, err
+	}
+	sess, err := h.sessions(agent, dir)
+	if err != nil {
+		return transcript.Report{}, err
+	}
+	log, release, err := h.logs.write(ctx, agent)
+	if err != nil {
+		return transcript.Report{}, err
+	}
+	defer release()
+	im := transcript.Importer{Agent: agent, Log: log, Sessions: sess, Redact: lateRedactor{h}, Lock: dir.Path("import.lock")}
+	rep, err := im.Import(ctx, file, format)
+	if err != nil {
+		return rep, err
+	}
+	_, releaseArchive, err := h.followed(ctx, agent)
+	if err != nil {
+		return rep, err
+	}
+	releaseArchive()
+	return rep, nil
+}
+
+// evaluation measures on agents of its own, which are gone afterwards.
+func (h *house) evaluation() cli.Evaluation {
+	return cli.Evaluation{
+		LoCoMo: func(ctx context.Context, file io.Reader, o evaluate.RetrievalOptions) (evaluate.LoCoMoReport, error) {
+			o.Now = h.now
+			return evaluate.LoCoMo(ctx, file, o)
+		},
+		LongMemEval: func(ctx context.Context, file io.Reader, o evaluate.RetrievalOptions) (evaluate.LongMemEvalReport, error) {
+			o.Now = h.now
+			return evaluate.LongMemEval(ctx, file, o)
+		},
+		Distil: h.evaluateDistil,
+	}
+}
+
+func (h *house) evaluateDistil(ctx context.Context, conversation, labels io.Reader, near int) (rep evaluate.DistillReport, err error) {
+	truth, err := evaluate.ReadDistillLabels(labels)
+	if err != nil {
+		return rep, err
+	}
+	temp, err := os.MkdirTemp("", "openclawssy-evaluate-")
+	if err != nil {
+		return rep, memory.Errorf(memory.ErrUnavailable, "make a fresh agent: %w", err)
+	}
+	fresh := newHouse(h.now, h.getenv)
+	fresh.cfg, fresh.opts = h.cfg, h.opts
+	defer func() { err = errors.Join(err, fresh.close(), os.RemoveAll(temp)) }()
+	if fresh.home, err = agents.NewHome(temp); err != nil {
+		return rep, err
+	}
+	if _, err := fresh.importChat(ctx, memory.DefaultAgent, conversation, ""); err != nil {
+		return rep, err
+	}
+	if _, err := fresh.checkpoints().Checkpoint(ctx, memory.DefaultAgent, checkpoint.Request{}); err != nil {
+		return rep, err
+	}
+	store, release, err := fresh.items.read(ctx, memory.DefaultAgent)
+	if err != nil {
+		return rep, err
+	}
+	defer release()
+	all := 0
+	list, err := store.List(ctx, working.ListRequest{Status: "all", Limit: &all})
+	if err != nil {
+		return rep, err
+	}
+	return evaluate.Distill(truth, list.Items, near), nil
+}
+
+// checkpoints makes the checkpoints of all agents.
+func (h *house) checkpoints() *checkpoint.Service {
+	return checkpoint.NewService(checkpoint.Options{Write: h.checkpointing, Read: h.items.read, Redact: lateRedactor{h}, Now: h.now, NewID: h.newID, Holder: process()})
+}

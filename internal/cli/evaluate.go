@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openclawssy/openclawssy/internal/evaluate"
+	"github.com/openclawssy/openclawssy/internal/op"
+)
+
+// Evaluation measures on files.
+type Evaluation struct {
+	LoCoMo      func(ctx context.Context, file io.Reader, opts evaluate.RetrievalOptions) (evaluate.LoCoMoReport, error)
+	LongMemEval func(ctx context.Context, file io.Reader, opts evaluate.RetrievalOptions) (evaluate.LongMemEvalReport, error)
+	// Distil imports a conversation into a fresh agent, checkpoints it and scores
+	// the items. near is how many lines an item's evidence may be off.
+	Distil func(ctx context.Context, conversation, labels io.Reader, near int) (evaluate.DistillReport, error)
+}
+
+// EvaluateLoCoMo measures retrieval on a LoCoMo file.
+func EvaluateLoCoMo(e Evaluation) Command {
+	return func(r *Runner) *cobra.Command {
+		var control bool
+		c := &cobra.Command{
+			Use: "evaluate/locomo FILE", Short: "Measure recall on a file of the LoCoMo benchmark", Args: cobra.ExactArgs(1),
+			Long: "Put each conversation into a fresh agent and each question through recall. Figures are counted over passages, without abstention and deadline;\n" +
+				"as_shipped is an installation as it comes. --control gives each question the evidence of another: what chance reaches.",
+			Example: "  openclawssy evaluate locomo locomo10.json\n  openclawssy evaluate locomo locomo10.json --control --json",
+			RunE: func(c *cobra.Command, args []string) error {
+				return measure(c, r, args[0], func(ctx context.Context, in io.Reader) (any, error) {
+					rep, err := e.LoCoMo(ctx, in, retrievalOptions(ctx, control))
+					return locomoView{rep}, err
+				})
+			},
+		}
+		c.Flags().BoolVar(&control, "control", false, "score against the evidence of other questions of the same conversation")
+		return c
+	}
+}
+
+// EvaluateLongMemEval measures retrieval on a LongMemEval file.
+func EvaluateLongMemEval(e Evaluation) Command {
+	return func(r *Runner) *cobra.Command {
+		var control bool
+		c := &cobra.Command{
+			Use: "evaluate/longmemeval FILE", Short: "Measure recall on a file of the LongMemEval benchmark", Args: cobra.ExactArgs(1),
+			Long:    "Put each haystack into a fresh agent and each question through recall; sessions are ranked by their best passages.",
+			Example: "  openclawssy evaluate longmemeval longmemeval_s.json --json",
+			RunE: func(c *cobra.Command, args []string) error {
+				return measure(c, r, args[0], func(ctx context.Context, in io.Reader) (any, error) {
+					return e.LongMemEval(ctx, in, retrievalOptions(ctx, control))
+				})
+			},
+		}
+		c.Flags().BoolVar(&control, "control", false, "score against the evidence of other questions")
+		return c
+	}
+}
+
+// EvaluateDistill scores what a checkpoint makes of a labelled conversation.
+func EvaluateDistill(e Evaluation) Command {
+	return func(r *Runner) *cobra.Command {
+		near := 1
+		c := &cobra.Command{
+			Use: "evaluate/distill FILE LABELS", Short: "Score the items that a checkpoint makes of a labelled conversation", Args: cobra.ExactArgs(2),
+			Long:    "Import the conversation into a fresh agent, run a checkpoint with the configured distiller, and score the store against the labels.",
+			Example: "  openclawssy evaluate distill talk.jsonl talk.labels.json --json",
+			RunE: func(c *cobra.Command, args []string) error {
+				labels, closeLabels, err := r.Open(args[1])
+				if err != nil {
+					return err
+				}
+				err = measure(c, r, args[0], func(ctx context.Context, in io.Reader) (any, error) {
+					return e.Distil(ctx, in, labels, near)
+				})
+				return errors.Join(err, closeLabels())
+			},
+		}
+		c.Flags().IntVar(&near, "near", near, "lines that an item's evidence may be off its label")
+		return c
+	}
+}
+
+// measure runs an evaluation of a file with progress and prints its report.
+func measure(c *cobra.Command, r *Runner, file string, run func(context.Context, io.Reader) (any, error)) error {
+	in, closeIn, err := r.Open(file)
+	if err != nil {
+		return err
+	}
+	ctx, done := r.withProgress(c.Context(), c.Name())
+	out, err := run(ctx, in)
+	done()
+	if err := errors.Join(err, closeIn()); err != nil {
+		return err
+	}
+	return r.Print(out)
+}
+
+func retrievalOptions(ctx context.Context, control bool) evaluate.RetrievalOptions {
+	return evaluate.RetrievalOptions{Control: control, Done: func(done, all int) {
+		op.Report(ctx, op.Progress{Done: int64(done), Total: int64(all), Unit: "conversations"})
+	}}
+}
+
+// locomoView shows a report as a table.
+type locomoView struct{ evaluate.LoCoMoReport }
+
+func (v locomoView) Text() string {
+	var sb strings.Builder
+	fmt.Fprintf(&sb, "%-16s %9s %6s %6s %6s %6s %6s %7s %7s %7s %7s %6s\n", "", "questions", "r@5", "r@10", "r@20", "hit@10", "mrr", "r1200t", "r2400t", "sess@1", "sess@5", "smrr")
+	row := func(name string, m evaluate.Metrics) {
+		fmt.Fprintf(&sb, "%-16s %9d %6.3f %6.3f %6.3f %6.3f %6.3f %7.3f %7.3f %7.3f %7.3f %6.3f\n", name, m.Questions, m.RecallAt5, m.RecallAt10, m.RecallAt20,
+			m.HitAt10, m.MRR, m.RecallAt1200Tokens, m.RecallAt2400Tokens, m.SessionHitAt1, m.SessionHitAt5, m.SessionMRR)
+	}
+	row("categories 1-4", v.Categories1To4)
+	for _, c := range []string{"1", "2", "3", "4", "5"} {
+		if m, has := v.ByCategory[c]; has {
+			row("category "+c, m)
+		}
+	}
+	row("all", v.Overall)
+	fmt.Fprintf(&sb, "latency of a block: p50 %.1f ms, p95 %.1f ms\n", v.Categories1To4.LatencyP50MS, v.Categories1To4.LatencyP95MS)
+	if s := v.AsShipped; s != nil {
+		fmt.Fprintf(&sb, "as shipped: %.3f of the evidence in the block, %.3f of blocks empty, %.3f for questions of other conversations, %.0f tokens\n",
+			s.RecallInBlock, s.Abstained, s.Foreign, s.Tokens)
+	}
+	return sb.String()
+}
