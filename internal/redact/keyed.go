@@ -86,16 +86,16 @@ func (sc *scanner) valueOf(c class, from, to int, isFlag bool) int {
 			return 0 // what stands before the value is still to be read
 		}
 	}
-	if x <= cell {
-		if end := sc.column(c, from, to); end > 0 {
-			return 0
-		}
+	if x <= cell && (sc.column(c, from, to) > 0 || sc.inserted(c, from, to) > 0) {
+		return 0
 	}
 	switch {
 	case x == noSyntax || x == colon && sc.s[from:to] == "PASS": // what tests print
 		return 0
 	case x == bare && sc.s[from:to] == "AUTH": // Redis
 		c = password
+	case x == bare && c == pin && lower(sc.s[from]) == 'c': // cvc 123
+		x = spoken
 	}
 	if end := sc.take(c, p, x); end > 0 {
 		return end

@@ -38,7 +38,7 @@ var wordClasses = classesOf(map[class]string{
 	token: `token secret apikey authkey accesskey secretkey privatekey privkey encryptionkey signingkey masterkey sharedkey
 		accountkey clientsecret appsecret appkey accesstoken authtoken refreshtoken idtoken jwt bearer credential
 		sharedaccesskey sharedsecret apisecret apitoken secrets pepper sessiontoken sessionkey servicekey licensekey licencekey
-		connectionstring jsessionid phpsessid sessid sessionid aspsessionid xapikey subscriptionkey hmackey deploykey`,
+		connectionstring appid jsessionid phpsessid sessid sessionid aspsessionid xapikey subscriptionkey hmackey deploykey`,
 	weak:       `key salt auth cert hmac community`,
 	pin:        `pin cvv cvc cvv2 cvc2 csc`,
 	code:       `code codes`,

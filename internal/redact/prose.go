@@ -302,14 +302,26 @@ func (sc *scanner) wordAt(c class, start, end int) int {
 			}
 		}
 	}
-	if at := sc.speech(c, end); at > 0 || p >= len(s) || p == end || s[p] >= utf8.RuneSelf {
+	if at := sc.speech(c, end); at > 0 || p >= len(s) || p == end && !spaceless(r) {
 		return at
 	}
-	return sc.take(c, p, bare)
+	return sc.take(c, skipSpaceless(s, p), bare)
+}
+
+// skipSpaceless skips some letters of a script without spaces.
+func skipSpaceless(s string, p int) int {
+	for limit := p + 24; p < len(s) && p < limit; {
+		r, size := utf8.DecodeRuneInString(s[p:])
+		if !spaceless(r) || r < 0x3040 {
+			break
+		}
+		p += size
+	}
+	return skipBlanks(s, p)
 }
 
 // particles join a name and its value in languages that set no spaces.
-var particles = []string{"是：", "是:", "是", "为：", "为", "為", "はこちら", "は", "が", "는", "은", "이", "를", "改成", "改为", "を"}
+var particles = []string{"是：", "是:", "是", "为：", "为", "為", "はこちら", "は", "が", "는", "은", "이", "를", "を"}
 
 // spaceless tells whether r belongs to a script that sets no spaces between words.
 func spaceless(r rune) bool {
@@ -413,6 +425,10 @@ func (sc *scanner) loginAt(start, p int) int {
 				return 0
 			}
 		case strings.ContainsAny(word, "\"{}"):
+			return 0
+		}
+		if plain := decodeBase64(word); isBasic(word) && utf8.ValidString(plain) && stands(plain, shapeOf(plain)) {
+			sc.add("authorization", p, end)
 			return 0
 		}
 		if sh := shapeOf(word); isOneOf(withWords, previous) && len(word) >= 8 && sh.digits > 0 && stands(word, sh) && !isResourceName(word, sh) {

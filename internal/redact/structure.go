@@ -469,6 +469,8 @@ const (
 	setAny                   // any string of a call that stands as a secret
 	setBefore                // the password before the @ of a data source
 	setProven                // the code that is to be typed in to prove something
+	setLast                  // the last argument of htpasswd -b
+	setSlash                 // the password of user/password@host
 )
 
 var settings = map[string]setting{
@@ -480,7 +482,8 @@ var settings = map[string]setting{
 	"basiccredentials(": setSecond, ".login(": setSecond, "passwordauthentication(": setSecond, "usernamepasswordcredentials(": setSecond, "authenticate(": setSecond,
 	"credentials(": setSecond, "plainauth(": setSecond, "auth=[": setSecond, "auth: [": setSecond,
 	"wifi:": setWifi, ":5432:": setLine, ":*:": setLine, ":3306:": setLine, ":5433:": setLine, ":6432:": setLine,
-	".connect(": setAny, "jwt.sign(": setAny, "jwt.verify(": setAny, "hmac.new(": setAny, "createhmac(": setAny,
+	".connect(": setAny, "jwt.sign(": setAny, "jwt.verify(": setAny, "hmac.new(": setAny, "createhmac(": setAny, ".client(": setAny,
+	"htpasswd -": setLast, "sqlplus ": setSlash, "sqlplus -s ": setSlash,
 	"@tcp(": setBefore, "@unix(": setBefore, " to verify": setProven, " to sign in": setProven, " to log in": setProven, " to confirm": setProven,
 	"<auth-user-pass>": setUser, "/user:": setUser, "::add-mask::": setNext, "\"kty\"": setKeys,
 	"--password-stdin": setEcho, "sudo -s": setEcho, "chpasswd": setEcho, "--with-token": setEcho,
@@ -515,8 +518,35 @@ func (sc *scanner) settingAt(kind setting, start, end int) int {
 		return sc.sourcePassword(start)
 	case setProven:
 		sc.takeBefore(pin, start)
+	case setLast:
+		return sc.lastArgument(end)
+	case setSlash:
+		word := s[end:wordEnd(s, end)]
+		if slash, at := strings.IndexByte(word, '/'), strings.LastIndexByte(word, '@'); slash > 0 && at > slash+3 && !isPlaceholder(word[slash+1:at]) {
+			return sc.add("password", end+slash+1, end+at)
+		}
 	}
 	return 0
+}
+
+// lastArgument notes the last word of the command whose flags begin at p, if they have the b of htpasswd for a password in the command.
+func (sc *scanner) lastArgument(p int) int {
+	s := sc.s
+	flags := wordEnd(s, p)
+	end := min(sc.lineEnd(p), flags+maxJudged)
+	if at := strings.IndexAny(s[flags:end], "|;&>#"); at >= 0 {
+		end = flags + at
+	}
+	line := strings.TrimRight(s[flags:end], " \t\r")
+	at := strings.LastIndexByte(line, ' ')
+	if !strings.Contains(s[p:flags], "b") || at < 0 || strings.Count(line, " ") < 2 || isPlaceholder(line[at+1:]) {
+		return 0
+	}
+	v, ok := sc.quotedValue(flags + at + 1)
+	if !ok {
+		v = value{start: flags + at + 1, end: flags + len(line)}
+	}
+	return sc.addValue(password, v)
 }
 
 // anyString notes the first of the strings that begin at p, with commas between them, that stands as a secret.

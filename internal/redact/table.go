@@ -94,3 +94,60 @@ func (sc *scanner) cellAt(c class, row, stop, index int, mark byte) int {
 	}
 	return sc.add(classKinds[c], start, end)
 }
+
+// inserted notes the secrets that an SQL statement writes into the column s[from:to]: INSERT INTO t (a, password) VALUES ('x', 'y').
+// It answers the end of the last one, or 0.
+func (sc *scanner) inserted(c class, from, to int) int {
+	s := sc.s
+	next := skipQuotes(s, to)
+	if next >= len(s) || s[next] != ')' && s[next] != ',' {
+		return 0
+	}
+	before := s[max(0, from-maxJudged):from]
+	open := strings.LastIndexByte(before, '(')
+	closing := strings.IndexByte(s[to:min(len(s), to+maxJudged)], ')')
+	if open < 0 || closing < 0 {
+		return 0
+	}
+	index := strings.Count(before[open:], ",")
+	p := skipSpaces(s, to+closing+1)
+	if !hasFold(s, p, "values") {
+		return 0
+	}
+	last := 0
+	for p = skipSpaces(s, p+len("values")); p < len(s) && s[p] == '('; p = skipSpaces(s, p+1) {
+		end, at := sc.rowValue(c, p+1, index)
+		last = max(last, at)
+		p = skipSpaces(s, end)
+		if p+1 >= len(s) || s[p] != ')' {
+			break
+		}
+		if p = skipSpaces(s, p+1); p >= len(s) || s[p] != ',' {
+			break
+		}
+	}
+	return last
+}
+
+// rowValue notes the value of the given index in the list that begins at p. It answers where the list ends and the finding does.
+func (sc *scanner) rowValue(c class, p, index int) (end, found int) {
+	s := sc.s
+	for i := range 64 {
+		p = skipSpaces(s, p)
+		if v, ok := sc.quotedValue(p); ok {
+			if i == index && v.end > v.start && judge(c, v.of(s), assign, true, true) {
+				found = sc.addValue(c, v)
+			}
+			p = v.next
+		} else {
+			for p < len(s) && s[p] != ',' && s[p] != ')' && s[p] != '\n' {
+				p++
+			}
+		}
+		if p = skipSpaces(s, p); p >= len(s) || s[p] != ',' {
+			break
+		}
+		p++
+	}
+	return p, found
+}

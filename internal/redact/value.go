@@ -217,8 +217,8 @@ func (sc *scanner) elementValue(end int) (int, syntax) {
 	if at < 0 {
 		return 0, noSyntax
 	}
-	if q := strings.Index(s[end:end+at], ` value="`); q >= 0 {
-		return end + q + len(` value=`), assign
+	if q := strings.Index(s[end:end+at], " value="); q >= 0 {
+		return end + q + len(" value="), assign
 	}
 	if at > 0 && s[end+at-1] == '/' {
 		return 0, noSyntax

@@ -306,7 +306,11 @@ func (sc *scanner) vendorAt(row, i int) (Finding, bool) {
 		return Finding{}, false
 	}
 	end := run(s, body, v.body, judgedBody)
-	if end-body < v.min || !v.fits(s, body, end) || isPlaceholderToken(s[body:end]) {
+	judged := body
+	if v.back > 0 {
+		judged = start
+	}
+	if end-body < v.min || !v.fits(s, body, end) || isPlaceholderToken(s[judged:end]) {
 		return Finding{}, false
 	}
 	end = run(s, end, v.body, longestRun)
