@@ -201,7 +201,7 @@ func backText(v vendor, seed int) string {
 	return random("alnum", v.back, seed)
 }
 
-// TestSplice writes a labelled secret, wrapped in each way, into the middle of texts of each kind, between words and inside them.
+// TestSplice writes a labelled secret, wrapped in each way, into texts of each kind at every place, inside words too.
 func TestSplice(t *testing.T) {
 	r := newRedactor(t)
 	around := []string{
@@ -212,9 +212,12 @@ func TestSplice(t *testing.T) {
 		for l, label := range labelled {
 			secret := random("alnum", 24, 1000*w+l)
 			piece := wrap(label(secret))
+			if w >= firstEncoded {
+				piece = " " + piece + " "
+			}
 			for _, text := range around {
-				for at := 0; at <= len(text); at += 7 {
-					s := strings.ToValidUTF8(text[:at], "") + " " + piece + " " + strings.ToValidUTF8(text[at:], "")
+				for at := range len(text) + 1 {
+					s := strings.ToValidUTF8(text[:at], "") + piece + strings.ToValidUTF8(text[at:], "")
 					if out := checkText(t, r, s); survives(out, secret) {
 						t.Fatalf("wrapping %d, label %d: %q survives in %q", w, l, secret, out)
 					}

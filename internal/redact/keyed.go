@@ -15,8 +15,11 @@ func (sc *scanner) nameAt(start, end int) int {
 	}
 	from, to := sc.identifier(start, end)
 	sc.named = to
+	if at := strings.LastIndex(sc.s[from:to], "--"); at >= 0 {
+		from += at
+	}
 	isFlag := sc.s[from] == '-'
-	for from < start && (sc.s[from] == '-' || sc.s[from] == '.' || sc.s[from] == '_') {
+	for from < to-1 && (sc.s[from] == '-' || sc.s[from] == '.' || sc.s[from] == '_') {
 		from++
 	}
 	var n name
