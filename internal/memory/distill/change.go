@@ -252,7 +252,7 @@ func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d
 			slots++
 		}
 	}
-	comparable := fresh.hasDay && k.hasDay || sharesUnit(fresh, k)
+	comparable := fresh.hasDay && k.hasDay || shared >= 1 && len(fresh.numbers) > 0 && len(k.numbers) > 0
 	sum := min(shared, 3) + 1.5*min(named, 2)
 	if slots > 0 && (fresh.ours && k.ours || shared > 0 || named > 0) {
 		sum += 1.5
@@ -277,7 +277,7 @@ func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d
 	}
 	corrects := correctsLast.MatchString(lower)
 	if near := turn - k.turn; corrects && k.turn >= 0 && 0 < near && near <= 2 && comparable {
-		sum += 2.5
+		sum += 3
 	}
 	ends := endsFault.MatchString(lower)
 	switch {
@@ -325,11 +325,8 @@ func weekdaysOf(s string) string {
 	return b.String()
 }
 
-// sharesUnit reports figures on both sides.
-func sharesUnit(a, b *known) bool { return len(a.numbers) > 0 && len(b.numbers) > 0 }
-
 // correctsLast opens a correction of what was said just before.
-var correctsLast = regexp.MustCompile(`\b(?:actually|correction|scratch that|wait|wait no|no wait|hmm,? no|sorry,? (?:it's|i mean)|i mean|make (?:it|that)|rather|i was wrong|my mistake)\b|\b(?:it's|it is) .{1,30} now\b`)
+var correctsLast = regexp.MustCompile(`\bactually,? (?:no\b|it|that|they|he|she|make)|\b(?:correction|scratch that|no,? wait|wait,? no|hmm,? no|sorry,? it's|i mean|make (?:it|that)|i was wrong|my mistake|take .{1,20} back)\b|\b(?:it's|it is) .{1,30} now\b`)
 
 // rarity weighs a stem by how few of the known items hold it.
 func (n *notebook) rarity(stem string) float64 {

@@ -350,10 +350,7 @@ func afterLead(words []word) []word {
 		w := words[0]
 		comma := strings.ContainsAny(w.after, ",:.;!-")
 		switch {
-		case leadIns[w.lower] && (comma || !auxiliaries[words[1].lower]):
-			if w.lower == "no" && !comma || w.lower == "that" {
-				return words
-			}
+		case leadIns[w.lower] && (comma || w.lower != "no"): // "no emojis" keeps its no
 			words = words[1:]
 		case len(words) > 2 && leadPair[w.lower+" "+words[1].lower]:
 			words = words[2:]

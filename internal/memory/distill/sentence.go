@@ -48,8 +48,9 @@ func sentences(text string) []sentence {
 		}
 		start = end
 	}
-	for i, r := range text {
-		next := i + utf8.RuneLen(r)
+	for i := 0; i < len(text); {
+		r, width := utf8.DecodeRuneInString(text[i:])
+		next := i + width
 		switch {
 		case r == '\n':
 			emit(i)
@@ -57,6 +58,7 @@ func sentences(text string) []sentence {
 		case mask[i] == inQuote && closesSentence(text, mask, i, next), mask[i] == inPlain && endsSentence(text, i, next):
 			emit(next)
 		}
+		i = next
 	}
 	emit(len(text))
 	return markPasted(out)
@@ -115,7 +117,7 @@ func maskOf(text string) []byte {
 		fence := strings.HasPrefix(line, "```")
 		switch {
 		case fenced || fence:
-			fill(mask[at:end], inCode)
+			fill(mask[at:end], inPaste)
 			if fence {
 				fenced = !fenced
 			}
@@ -197,7 +199,7 @@ func newSentence(text string, mask []byte, start, end int) (sentence, bool) {
 		plain = plain || i < end && (mask[i] == inPlain || mask[i] == inCode && text[i] != '`') && !isBlank(text[i])
 	}
 	s.words = wordsOf(s.text, mask[start:end])
-	s.pasted = !plain || len(s.words) == 0 || mask[start] == inPaste || strings.HasPrefix(s.text, "```")
+	s.pasted = !plain || len(s.words) == 0 || mask[start] == inPaste
 	return s, true
 }
 
