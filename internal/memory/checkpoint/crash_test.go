@@ -59,7 +59,7 @@ func runChild(dir string) int {
 // two at a time on one agent. Whatever was acknowledged must be distilled once,
 // or still to come; nothing else may be there.
 func TestKilledWhereverItIs(t *testing.T) {
-	rounds := 12
+	rounds := 8
 	if testing.Short() {
 		rounds = 3
 	}

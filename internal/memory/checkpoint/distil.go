@@ -30,18 +30,27 @@ func (r *run) distil(ctx context.Context, b batch, record memory.Checkpoint) (ou
 	case ctx.Err() != nil:
 		return away, "", context.Cause(ctx)
 	case errors.Is(err, memory.ErrDenied):
-		r.res.Stopped = r.service.opts.Redact.Text(err.Error())
+		r.res.Stopped = r.reason(err)
 		return away, "", errStop
 	case isStructural(err), errors.Is(err, memory.ErrInvalid):
 		r.reached, r.misses = true, 0
-		return refused, r.service.opts.Redact.Text(err.Error()), nil
+		return refused, r.reason(err), nil
 	default:
 		r.misses++
-		return away, r.service.opts.Redact.Text(err.Error()), nil
+		return away, r.reason(err), nil
 	}
 	r.reached, r.misses = true, 0
 	record.Model, record.TokensIn, record.TokensOut = usage.Model, usage.TokensIn, usage.TokensOut
 	return distilled, "", r.apply(ctx, record, r.judge(b, reply, &record))
+}
+
+// reason is what is written down of an error, with its hint.
+func (r *run) reason(err error) string {
+	text := err.Error()
+	if hint := memory.HintOf(err); hint != "" {
+		text += " (" + hint + ")"
+	}
+	return r.service.opts.Redact.Text(text)
 }
 
 func isStructural(err error) bool {

@@ -6,9 +6,11 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -103,6 +105,28 @@ type Result struct {
 	Mode        string              `json:"mode" jsonschema:"model or rules; offline where the model was away; empty if there was nothing to do"`
 	Model       string              `json:"model"`
 	Stopped     string              `json:"stopped" jsonschema:"why it ended before everything was dealt with; empty if it did not"`
+}
+
+// Text says in a few lines what a run has done.
+func (res Result) Text() string {
+	var b strings.Builder
+	if res.Batches == 0 && res.Stopped == "" {
+		b.WriteString("Nothing new to distil.\n")
+	} else {
+		fmt.Fprintf(&b, "Distilled %d turns in %d batches (%s): %d new memories, %d replaced, %d said again, %d in quarantine, %d refused.\n",
+			res.Events, res.Batches, cmp.Or(strings.TrimSpace(res.Mode+" "+strings.TrimPrefix(res.Model, res.Mode)), "nothing but parking"),
+			len(res.Created), len(res.Updated), len(res.Merged), len(res.Quarantined), len(res.Refused))
+	}
+	for _, p := range res.Parked {
+		fmt.Fprintf(&b, "Events %d to %d wait: %s\n", p.Range.First, p.Range.Last, p.Reason)
+	}
+	if len(res.Quarantined) > 0 {
+		b.WriteString("Look at what is in quarantine with: openclawssy memory list --status quarantined\n")
+	}
+	if res.Stopped != "" {
+		fmt.Fprintf(&b, "Stopped with %d turns left: %s\n", res.BacklogLeft, res.Stopped)
+	}
+	return b.String()
 }
 
 // Checkpoint distils parked ranges, and then the backlog, batch by batch. With

@@ -26,7 +26,7 @@ type Cited struct {
 	Suppressed bool          `json:"suppressed,omitempty" jsonschema:"true: the turn is no longer recalled"`
 }
 
-// Explanation is the output of memory.explain: why an item exists.
+// Explanation says why an item exists.
 type Explanation struct {
 	Item       memory.Item        `json:"item"`
 	Evidence   []Cited            `json:"evidence"`

@@ -11,12 +11,12 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
 
-// GetRequest is the input of memory.get, memory.history and memory.explain.
+// GetRequest names an item.
 type GetRequest struct {
 	Handle string `json:"handle" cli:"arg" jsonschema:"handle of the item, such as MEM-12"`
 }
 
-// GetResult is the output of memory.get.
+// GetResult is an item with its evidence.
 type GetResult struct {
 	Item      memory.Item `json:"item"`
 	Revisions int         `json:"revisions" jsonschema:"number of versions kept"`

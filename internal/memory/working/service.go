@@ -23,10 +23,10 @@ func NewService(read, write memory.Borrow[*Store], turns episodes) *Service {
 	return &Service{read: read, write: write, episodes: turns}
 }
 
-// Ops returns the operations on items.
+// Ops returns the operations on items, but for Get and Explain: other things have
+// handles too, so who knows them all offers these.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
-		op.New("memory.get", "Show one memory with its evidence.", op.Read, with(s.read, (*Store).Get)).WithExample(`{"handle": "MEM-1"}`),
 		op.New("memory.list", "List memories, newest first.", op.Read, s.List).WithExample(`{"status": "active", "limit": 20}`),
 		op.New("memory.write", "Remember something, or merge it with a memory that says the same.", op.Write, s.Write).
 			WithExample(`{"title": "likes tea", "content": "The user likes green tea.", "kind": "preference"}`),
@@ -37,7 +37,6 @@ func (s *Service) Ops() []op.Op {
 		op.New("memory.revert", "Go back to an earlier version of a memory.", op.Write, with(s.write, (*Store).Revert)).WithExample(`{"handle": "MEM-1", "version": 1}`),
 		op.New("memory.history", "Show every version of a memory: what changed, when, by whom and why.", op.Read, with(s.read, (*Store).History)).
 			WithExample(`{"handle": "MEM-1"}`),
-		op.New("memory.explain", "Show why a memory exists: what was said, when, and what became of it.", op.Read, s.Explain).WithExample(`{"handle": "MEM-1"}`),
 		op.New("memory.approve", "Take a memory out of quarantine.", op.Write, with(s.write, (*Store).Approve)).WithExample(`{"handle": "MEM-1"}`),
 		op.New("memory.reject", "Turn down a memory in quarantine, for good.", op.Write, with(s.write, (*Store).Reject)).WithExample(`{"handle": "MEM-1"}`),
 		op.New("memory.health", "Show how the working memory is: counts, backlog, and what is wrong.", op.Read, s.Health),
@@ -57,6 +56,11 @@ func with[In, Out any](borrow memory.Borrow[*Store], method func(*Store, context
 		defer release()
 		return method(st, ctx, in)
 	}
+}
+
+// Get returns one item with its evidence.
+func (s *Service) Get(ctx context.Context, agent memory.AgentID, in GetRequest) (GetResult, error) {
+	return with(s.read, (*Store).Get)(ctx, agent, in)
 }
 
 // List returns items, newest first; none for an agent that has no memory yet.

@@ -128,9 +128,9 @@ func reopen(ctx context.Context, s *Store) (*Store, error) {
 	return again, nil
 }
 
-// OpenReader opens an existing store for reading only: it creates and changes
-// nothing, and shows what was last applied; Health compares that with the log.
-// ErrNotFound where there is none.
+// OpenReader opens an existing store for reading only: it shows what was last
+// applied; Health compares that with the log. It creates nothing, save for a mark
+// where it meets damage. ErrNotFound where there is no store.
 func OpenReader(ctx context.Context, dir string, agent memory.AgentID, log reader) (*Store, error) {
 	s := newStore(dir, Options{Agent: agent})
 	s.events = log

@@ -31,7 +31,7 @@ type CitationInput struct {
 // WriteResult is the output of memory.write and decision.log.
 type WriteResult struct {
 	Item       memory.Item `json:"item"`
-	Merged     bool        `json:"merged" jsonschema:"true: an item already said the same, and now has the evidence of both"`
+	Merged     bool        `json:"merged" jsonschema:"true: this item already said the same, and now has the evidence of both if they are of the same trust"`
 	Superseded string      `json:"superseded,omitempty" jsonschema:"handle of the item, less trusted, whose place this one took"`
 	Archived   []string    `json:"archived,omitempty" jsonschema:"handles of items archived because there were too many"`
 }
@@ -70,11 +70,14 @@ func (s *Store) write(ctx context.Context, in WriteRequest, action, why string, 
 			return nil, err
 		}
 		id = placed.ID
-		if outcome == placedRejected {
-			return nil, memory.WithHint(memory.Errorf(memory.ErrConflict, "%s says the same already, and is %s, from %s", placed.Handle, placed.Status, placed.Trust),
-				"openclawssy memory explain "+placed.Handle+" shows it")
+		res.Merged = outcome != placedNew
+		switch {
+		case outcome == placedRejected && placed.Reason != rejected:
+			return nil, nil // a more trusted source has said it
+		case outcome == placedRejected:
+			return nil, memory.WithHint(memory.Errorf(memory.ErrConflict, "%s says the same, and was rejected", placed.Handle),
+				"openclawssy memory explain "+placed.Handle+" shows it; memory revert brings it back")
 		}
-		res.Merged = outcome == placedMerged
 		if placed.Supersedes != "" && outcome == placedNew {
 			res.Superseded = p.items[placed.Supersedes].Handle
 		}
@@ -250,7 +253,10 @@ func (s *Store) Forget(ctx context.Context, in ForgetRequest) (ForgetResult, err
 		return ForgetResult{}, fmt.Errorf("forget %s: %w", in.Handle, err)
 	}
 	// Old pages lie in the write-ahead log until it is folded into the file.
-	return res, s.noticed(s.db.Exec(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"))
+	if err := s.noticed(s.db.Exec(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")); err != nil {
+		return res, fmt.Errorf("%s is forgotten, but its text may still lie in the write-ahead log: %w", res.Handle, err)
+	}
+	return res, nil
 }
 
 // RevertRequest is the input of memory.revert.
