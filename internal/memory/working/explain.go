@@ -116,3 +116,17 @@ func quoteTurn(ctx context.Context, from episodes, agent memory.AgentID, c *Cite
 	}
 	return nil
 }
+
+// RestingOn returns the handles of the items that cite an event, in the order in
+// which they were made; forgotten items cite nothing.
+func (s *Store) RestingOn(ctx context.Context, eventID string) ([]string, error) {
+	handles := []string{}
+	err := s.view(ctx, func(tx *sql.Tx) error {
+		items, err := loadItems(ctx, tx, `WHERE number IN (SELECT number FROM evidence WHERE event_id = ?) ORDER BY number`, eventID)
+		for _, it := range items {
+			handles = append(handles, it.Handle)
+		}
+		return err
+	})
+	return handles, err
+}
