@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,10 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-const (
-	maxNesting = 64    // deeper values are left out
-	tooDeep    = "..." // and this stands in their place where a text can
-)
+// maxNesting is the depth of values from which on they are left out.
+const maxNesting = 64
 
 // Value returns a copy of v without its secrets and leaves v as it is. Texts are redacted as by Text, in whatever kind
 // of map, slice, array, struct, pointer or interface they lie, and so are the keys of maps. What lies under a name of a
@@ -175,7 +172,10 @@ func (w *walker) special(v reflect.Value, c class) (reflect.Value, bool) {
 		if c == notSecret && len(w.r.Find(v.String())) == 0 {
 			return v, true
 		}
-		return reflect.ValueOf(w.r.tag("number", v.String())), true
+		if c == notSecret {
+			c = token
+		}
+		return reflect.ValueOf(w.r.tag(classKinds[c], v.String())), true
 	case t == timeType || !v.CanInterface() || v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer && v.IsNil():
 		return v, t == timeType
 	}
@@ -257,7 +257,7 @@ func (w *walker) mapping(v reflect.Value, c class, depth int) reflect.Value {
 		under := c
 		if own := secretName(name); own != notSecret {
 			under = own
-		} else if paired != notSecret && isOneOf(pairValues, name) {
+		} else if paired != notSecret && isOneOf(valueMembers, name) {
 			under = paired
 		}
 		key := w.value(entries.Key(), notSecret, depth+1)
@@ -306,8 +306,8 @@ func keyText(key reflect.Value) string {
 }
 
 var (
-	pairNames  = setOf("name key field header variable var param")
-	pairValues = setOf("value val content plaintext")
+	nameMembers  = setOf("name key field header variable var param")
+	valueMembers = setOf("value val content plaintext")
 )
 
 // pairClass answers the class of the member "value" of a map such as {"name": "DB_PASSWORD", "value": "x"}.
@@ -316,201 +316,11 @@ func (w *walker) pairClass(v reflect.Value) class {
 		return notSecret
 	}
 	for entries := v.MapRange(); entries.Next(); {
-		if isOneOf(pairNames, entries.Key().String()) {
+		if isOneOf(nameMembers, entries.Key().String()) {
 			if c := secretName(keyText(entries.Value())); c != notSecret {
 				return c
 			}
 		}
 	}
 	return notSecret
-}
-
-// structure copies a struct. Its fields are named as in JSON.
-func (w *walker) structure(v reflect.Value, c class, depth int) reflect.Value {
-	t := v.Type()
-	out := reflect.New(t).Elem()
-	out.Set(v)
-	fields := make(map[string]any, t.NumField())
-	fits := true
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		if name == "" || name == "-" {
-			name = t.Field(i).Name
-		}
-		under := c
-		if own := secretName(name); own != notSecret {
-			under = own
-		}
-		if !t.Field(i).IsExported() {
-			hidden := exposed(v.Field(i), depth)
-			clean := w.value(reflect.ValueOf(hidden), under, depth+1)
-			if clean.IsValid() {
-				fields[name] = clean.Interface()
-			}
-			fits = fits && reflect.DeepEqual(hidden, fields[name])
-			continue
-		}
-		field := w.value(v.Field(i), under, depth+1)
-		switch {
-		case canHold(t.Field(i).Type, field):
-			if field.IsValid() {
-				out.Field(i).Set(field)
-			}
-		case field.Kind() == reflect.String && isNumeric(t.Field(i).Type.Kind()):
-			out.Field(i).SetZero() // a number has no room for a tag
-		default:
-			fits = false
-		}
-		if field.IsValid() {
-			fields[name] = field.Interface()
-		}
-	}
-	if !fits {
-		return reflect.ValueOf(fields)
-	}
-	return out
-}
-
-func isNumeric(k reflect.Kind) bool { return k >= reflect.Int && k <= reflect.Complex128 }
-
-// exposed copies the texts that an unexported field shows, in plain types; nil where there are none.
-func exposed(v reflect.Value, depth int) any {
-	if depth > maxNesting {
-		return tooDeep
-	}
-	switch v.Kind() {
-	case reflect.String:
-		return v.String()
-	case reflect.Interface, reflect.Pointer:
-		if v.IsNil() {
-			return nil
-		}
-		return exposed(v.Elem(), depth+1)
-	case reflect.Slice, reflect.Array:
-		if v.Type().Elem().Kind() == reflect.Uint8 && v.Kind() == reflect.Slice {
-			return string(v.Bytes())
-		}
-		var list []any
-		for i := range v.Len() {
-			list = append(list, exposed(v.Index(i), depth+1))
-		}
-		return list
-	case reflect.Map:
-		fields := make(map[string]any, v.Len())
-		for entries := v.MapRange(); entries.Next(); {
-			fields[keyText(entries.Key())] = exposed(entries.Value(), depth+1)
-		}
-		return fields
-	case reflect.Struct:
-		fields := make(map[string]any, v.NumField())
-		for i := range v.NumField() {
-			fields[v.Type().Field(i).Name] = exposed(v.Field(i), depth+1)
-		}
-		return fields
-	}
-	return nil
-}
-
-// raw rewrites JSON without secrets, in its own order. What is no JSON is treated as text and becomes a JSON string.
-func (w *walker) raw(b []byte, c class) json.RawMessage {
-	if len(b) == 0 {
-		return slices.Clone(json.RawMessage(b))
-	}
-	var out bytes.Buffer
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	err := w.rewrite(d, &out, c, 0)
-	if err == nil && json.Valid(b) {
-		return out.Bytes()
-	}
-	text, err := json.Marshal(w.text(string(b), c))
-	if err != nil {
-		return json.RawMessage("null")
-	}
-	return text
-}
-
-// errDeep stops the rewriting of JSON that is nested too deep.
-var errDeep = errors.New("nested too deep")
-
-// rewrite copies the next JSON value from d to out.
-func (w *walker) rewrite(d *json.Decoder, out *bytes.Buffer, c class, depth int) error {
-	if depth > maxNesting {
-		return errDeep
-	}
-	t, err := d.Token()
-	if err != nil {
-		return err
-	}
-	switch t := t.(type) {
-	case json.Delim:
-		return w.rewriteMembers(d, out, t, c, depth)
-	case string:
-		return writeJSON(out, w.text(t, c))
-	case json.Number:
-		clean, _ := w.special(reflect.ValueOf(t), c)
-		return writeJSON(out, clean.Interface())
-	}
-	return writeJSON(out, t)
-}
-
-// rewriteMembers copies the members of an object or the entries of an array, and what closes it.
-func (w *walker) rewriteMembers(d *json.Decoder, out *bytes.Buffer, opener json.Delim, c class, depth int) error {
-	out.WriteRune(rune(opener))
-	paired, previous := notSecret, notSecret
-	for i := 0; d.More(); i++ {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		under := c
-		if opener == '[' {
-			if previous != notSecret {
-				under = previous
-			}
-		} else {
-			t, err := d.Token()
-			if err != nil {
-				return err
-			}
-			name, _ := t.(string)
-			if own := secretName(name); own != notSecret {
-				under = own
-			} else if paired != notSecret && isOneOf(pairValues, name) {
-				under = paired
-			}
-			if err := writeJSON(out, w.r.Text(name)); err != nil {
-				return err
-			}
-			out.WriteByte(':')
-			start := out.Len()
-			if err := w.rewrite(d, out, under, depth+1); err != nil {
-				return err
-			}
-			if isOneOf(pairNames, name) {
-				paired = secretName(strings.Trim(string(out.Bytes()[start:]), `"`))
-			}
-			continue
-		}
-		start := out.Len()
-		if err := w.rewrite(d, out, under, depth+1); err != nil {
-			return err
-		}
-		previous = flagClass(reflect.ValueOf(strings.Trim(string(out.Bytes()[start:]), `"`)))
-	}
-	if _, err := d.Token(); err != nil {
-		return err
-	}
-	out.WriteByte(map[json.Delim]byte{'{': '}', '[': ']'}[opener])
-	return nil
-}
-
-// writeJSON appends v without escaping < and >, as json.RawMessage values usually stand.
-func writeJSON(out *bytes.Buffer, v any) error {
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return err
-	}
-	out.Truncate(out.Len() - 1) // the line break of Encode
-	return nil
 }

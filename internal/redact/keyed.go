@@ -232,17 +232,14 @@ func isGap(s string, v value) bool {
 // addValue notes the value v. Where an issuer's prefix begins it, the finding has the issuer's kind.
 func (sc *scanner) addValue(c class, v value) int {
 	kind := classKinds[c]
-	for row := range vendors {
-		if p := vendors[row].prefix; strings.HasPrefix(sc.s[v.start:v.end], p) {
-			if f, ok := sc.vendorAt(row, v.start); ok && f.Start == v.start && f.Kind != "webhook" {
-				kind = f.Kind
-				v.end, v.next = max(v.end, f.End), max(v.next, f.End)
-				break
-			}
+	for _, row := range sc.r.vendorRows[sc.s[v.start]] {
+		if f, ok := sc.vendorAt(row, v.start); ok && f.Start == v.start && f.Kind != "webhook" {
+			kind = f.Kind
+			v.end = max(v.end, f.End)
+			break
 		}
 	}
-	sc.add(kind, v.start, v.end)
-	return max(v.end, 1)
+	return sc.add(kind, v.start, v.end)
 }
 
 // alone tells whether nothing but a comment, a closing bracket or another pair follows position p in its line.

@@ -28,49 +28,55 @@ var classKinds = map[class]string{
 	signature: "signature", login: "password", hashed: "hash", oneTime: "otp", seedPhrase: "seed_phrase", container: "secret",
 }
 
-// wordClasses gives the class of a name by its last word.
-var wordClasses = classesOf(map[class]string{
-	password: `password passwd pwd pw pass passphrase passcode passwort kennwort psk kennwoerter pswd passw pword passwrd
-		contraseña contrasena senha wachtwoord motdepasse mdp haslo hasło heslo clave parola passord lösenord adgangskode
+// vocabulary is a list of names of one class.
+type vocabulary struct {
+	class class
+	names string
+}
+
+// nameWords gives the class of a name by its last word.
+var nameWords = []vocabulary{
+	{password, `password passwd pwd pw pass passphrase passcode passwort kennwort psk pswd passw pword passwrd
+		contraseña пароль 密码 密碼 パスワード 비밀번호 contrasena senha wachtwoord motdepasse mdp haslo hasło heslo clave parola passord lösenord adgangskode
 		passwords pwds pws sudopass dbpass userpass rootpass adminpass mypass keypass storepass requirepass masterauth ftppass smtppass
 		mailpass mysqlpass pgpass sshpass httppass ldappass authpass bindpw rootpw adminpw dbpw userpw bindpasswd wifipass wlanpass
-		wpapsk presharedkey`,
-	token: `token secret apikey authkey accesskey secretkey privatekey privkey encryptionkey signingkey masterkey sharedkey
+		wpapsk presharedkey`},
+	{token, `token secret apikey authkey accesskey secretkey privatekey privkey encryptionkey signingkey masterkey sharedkey
 		accountkey clientsecret appsecret appkey accesstoken authtoken refreshtoken idtoken jwt bearer credential
 		sharedaccesskey sharedsecret apisecret apitoken secrets pepper sessiontoken sessionkey servicekey licensekey licencekey
-		connectionstring appid jsessionid phpsessid sessid sessionid aspsessionid xapikey subscriptionkey hmackey deploykey`,
-	weak:       `key salt auth cert hmac community`,
-	pin:        `pin cvv cvc cvv2 cvc2 csc`,
-	code:       `code codes`,
-	oneTime:    `otp totp tan mfa 2fa`,
-	authHeader: `authorization`,
-	cookie:     `cookie cookies`,
-	signature:  `sig signature sas`,
-	login:      `credentials creds login logins`,
-	seedPhrase: `mnemonic`,
-})
+		connectionstring appid jsessionid phpsessid sessid sessionid aspsessionid xapikey subscriptionkey hmackey deploykey`},
+	{weak, `key salt auth cert hmac`},
+	{pin, `pin cvv cvc cvv2 cvc2 csc`},
+	{code, `code codes`},
+	{oneTime, `otp totp tan mfa 2fa`},
+	{authHeader, `authorization`},
+	{cookie, `cookie cookies`},
+	{signature, `sig signature sas`},
+	{login, `credentials creds login logins`},
+	{seedPhrase, `mnemonic`},
+}
 
-// pairClasses gives the class of a name by its last two words, before wordClasses is asked.
-var pairClasses = pairsOf(map[class]string{
-	token: `api key,access key,secret key,private key,auth key,account key,master key,encryption key,signing key,shared key,
+// namePairs gives the class of a name by its last two words, before nameWords is asked.
+var namePairs = []vocabulary{
+	{token, `api key,access key,secret key,private key,auth key,account key,master key,encryption key,signing key,shared key,
 		service key,license key,licence key,app key,application key,client key,consumer key,session key,storage key,
 		subscription key,webhook key,write key,admin key,root key,hmac key,aes key,jwt key,cookie key,deploy key,ingest key,
 		integration key,routing key,crypt key,cipher key,decryption key,recovery key,unlock key,product key,activation key,
 		auth secret,setup key,server key,functions key,function key,host secret,priv key,vpn key,wep key,radius key,
 		connection string,key data,secret access,secret base,license code,activation code,personal token,
 		api keys,secret keys,private keys,access keys,read key,authentication key,team key,project key,user key,org key,
-		signing secret,unseal key,bot key,developer key,dev key,push key,vapid key,nonce key,secure key,in key,secret id`,
-	password: `pass phrase,pass code,pass word,shared passphrase,pre shared,preshared key,wifi key,wpa key,wlan key,network key,wi fi,
-		security answer,master pass,key pass,store pass,network security`,
-	pin: `security code,card code,pin code,card verification`,
-	oneTime: `backup codes,backup code,recovery codes,recovery code,rescue code,scratch codes,otp code,totp code,2fa code,mfa code,tan code,
+		signing secret,unseal key,bot key,developer key,dev key,push key,vapid key,nonce key,secure key,in key,secret id`},
+	{password, `pass phrase,pass code,pass word,shared passphrase,pre shared,preshared key,wifi key,wpa key,wlan key,network key,wi fi,
+		security answer,master pass,key pass,store pass,network security`},
+	{pin, `security code,card code,pin code,card verification`},
+	{oneTime, `backup codes,backup code,recovery codes,recovery code,rescue code,scratch codes,otp code,totp code,2fa code,mfa code,fa code,tan code,
 		verification code,authentication code,auth code,login code,sms code,one-time code,time code,confirmation code,
-		access code,entry code,unlock code,reset code,signin code,security codes,pairing code,authenticator code,factor code,time password,time pin`,
-	seedPhrase: `seed phrase,recovery phrase,mnemonic phrase,backup phrase,secret phrase,recovery words,seed words,wallet seed,wallet phrase`,
-	hashed: `password hash,passwd hash,password digest,password sha1,password sha256,password sha512,password md5,pw hash,pwd hash,nt hash,ntlm hash,
-		pass hash,lm hash,hashed password,encrypted password,crypted password`,
-	weak: `account id`,
-	notSecret: `palabra clave,palabras clave,public key,primary key,foreign key,sort key,partition key,cache key,idempotency key,row key,object key,s3 key,lookup key,
+		access code,entry code,unlock code,reset code,signin code,security codes,pairing code,authenticator code,factor code,time password,time pin`},
+	{seedPhrase, `seed phrase,recovery phrase,mnemonic phrase,backup phrase,secret phrase,recovery words,seed words,wallet seed,wallet phrase`},
+	{hashed, `password hash,passwd hash,password sha,password md,pass sha,password digest,password sha1,password sha256,password sha512,password md5,pw hash,pwd hash,nt hash,ntlm hash,
+		pass hash,lm hash,hashed password,encrypted password,crypted password`},
+	{weak, `account id`},
+	{notSecret, `palabra clave,palabras clave,public key,primary key,foreign key,sort key,partition key,cache key,idempotency key,row key,object key,s3 key,lookup key,
 		dedup key,dedupe key,site key,publishable key,pub key,hot key,short key,hash key,map key,json key,dict key,translation key,message key,
 		host key,key key,group key,order key,index key,composite key,candidate key,surrogate key,natural key,unique key,grouping key,
 		page token,pages token,next token,continuation token,pagination token,sync token,pad token,eos token,bos token,unk token,cls token,sep token,
@@ -81,35 +87,41 @@ var pairClasses = pairsOf(map[class]string{
 		hash pass,by pass,low pass,high pass,band pass,boarding pass,season pass,day pass,ski pass,bus pass,test pass,first pass,second pass,one pass,
 		two pass,single pass,multi pass,final pass,render pass,mountain pass,last pass,
 		status code,error code,exit code,source code,zip code,country code,postal code,area code,response code,return code,http code,
-		qr code,bar code,language code,currency code,promo code,product code,discount code,voucher code,booking code`,
-})
+		qr code,bar code,language code,currency code,promo code,product code,discount code,voucher code,booking code`},
+}
+
+var (
+	wordClasses = classesOf(nameWords, wordNames)
+	pairClasses = classesOf(namePairs, pairNames)
+)
+
+// wordNames splits a list of words.
+func wordNames(list string) []string { return strings.Fields(list) }
+
+// pairNames splits a list of names of two words, set apart by commas.
+func pairNames(list string) []string {
+	var names []string
+	for pair := range strings.SplitSeq(list, ",") {
+		names = append(names, strings.Join(strings.Fields(pair), " "))
+	}
+	return names
+}
+
+func classesOf(vocabularies []vocabulary, split func(string) []string) map[string]class {
+	classes := make(map[string]class)
+	for _, v := range vocabularies {
+		for _, name := range split(v.names) {
+			classes[name] = v.class
+		}
+	}
+	return classes
+}
 
 // trailing are words after which the name before them still counts: DB_PASSWORD_PROD, tokenValue, password2, password_plain.
 var trailing = setOf(`
 	prod production dev staging stage test qa live value val text plain plaintext new old current previous prev b64 base64 base encoded str
 	string raw env main primary secondary backup default tmp temp v1 v2 v3 0 1 2 3 4 5 6 7 8 9 01 02 03 confirmation confirm again repeat
 	field input data local eu us header literal sandbox a b x`)
-
-func classesOf(words map[class]string) map[string]class {
-	classes := make(map[string]class)
-	for class, list := range words {
-		for word := range setOf(list) {
-			classes[word] = class
-		}
-	}
-	return classes
-}
-
-// pairsOf does for names of two words, set apart by commas, what classesOf does for words.
-func pairsOf(pairs map[class]string) map[string]class {
-	classes := make(map[string]class)
-	for class, list := range pairs {
-		for pair := range strings.SplitSeq(list, ",") {
-			classes[strings.Join(strings.Fields(pair), " ")] = class
-		}
-	}
-	return classes
-}
 
 const maxName = 96
 

@@ -32,9 +32,10 @@ type Finding struct {
 
 // Redactor finds and replaces secrets. It never changes after it was made, so any number of goroutines may use it.
 type Redactor struct {
-	key   []byte
-	rules *automaton
-	known *automaton // exact values; nil if there are none
+	key        []byte
+	rules      *automaton
+	vendorRows *[256][]int // rows of vendors by the first byte of their prefix
+	known      *automaton  // exact values; nil if there are none
 }
 
 // New returns a Redactor whose tags hash with key, which has 16 bytes or more.
@@ -46,7 +47,7 @@ func New(key []byte) (*Redactor, error) {
 	if !ok {
 		return nil, fmt.Errorf("redact: too many rules")
 	}
-	return &Redactor{key: slices.Clone(key), rules: rules}, nil
+	return &Redactor{key: slices.Clone(key), rules: rules, vendorRows: vendorsByByte()}, nil
 }
 
 // minKnown is the least length in bytes of a value that WithKnown looks for.
@@ -56,7 +57,7 @@ const minKnown = 6
 // or in JSON. Values of fewer than 6 bytes are left out, since they would stand in ordinary text too.
 // Earlier known values are replaced. Values beyond what the tables hold (some 32 kB) are left out, the last first.
 func (r *Redactor) WithKnown(values []string) *Redactor {
-	with := &Redactor{key: r.key, rules: r.rules}
+	with := &Redactor{key: r.key, rules: r.rules, vendorRows: r.vendorRows}
 	var patterns []pattern
 	for _, v := range values {
 		if len(v) < minKnown || !utf8.ValidString(v) {

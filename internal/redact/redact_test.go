@@ -161,13 +161,31 @@ func TestLoadOrCreateKey(t *testing.T) {
 }
 
 func TestNoNameHasTwoClasses(t *testing.T) {
-	seen := make(map[string]class)
-	for c, list := range map[class]string{} {
-		for word := range strings.FieldsSeq(list) {
-			if before, twice := seen[word]; twice && before != c {
-				t.Errorf("%q is in two classes", word)
+	for _, list := range []struct {
+		vocabularies []vocabulary
+		split        func(string) []string
+	}{{nameWords, wordNames}, {namePairs, pairNames}} {
+		seen := make(map[string]class)
+		for _, v := range list.vocabularies {
+			for _, name := range list.split(v.names) {
+				if before, twice := seen[name]; twice {
+					t.Errorf("%q is in classes %d and %d", name, before, v.class)
+				}
+				seen[name] = v.class
 			}
-			seen[word] = c
+		}
+	}
+}
+
+// TestNamesAreLookedFor checks that every name of the vocabulary has a part that the automaton stops at.
+func TestNamesAreLookedFor(t *testing.T) {
+	parts := strings.Fields(nameParts)
+	for _, v := range nameWords {
+		for _, name := range wordNames(v.names) {
+			ascii := strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+			if ascii && !slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) }) {
+				t.Errorf("no part of %q is looked for", name)
+			}
 		}
 	}
 }

@@ -318,7 +318,7 @@ func isBasic(text string) bool {
 }
 
 // proofs are the parameters of Authorization schemes that sign instead of showing the credential.
-var proofs = []string{"signature", "response", "mac", "oauth_signature", "oauth_token", "oauth_consumer_key", "token"}
+var proofs = setOf(`signature response mac oauth_signature oauth_token oauth_consumer_key token`)
 
 // authorization reads the header whose name ends at p.
 func (sc *scanner) authorization(p int) int {
@@ -369,32 +369,26 @@ func isSigning(scheme string) bool {
 	return false
 }
 
-// parameters notes the values of the proofs in s[p:limit].
+// parameters notes the values of the proofs in s[p:limit], a list of name=value.
 func (sc *scanner) parameters(p, limit int) int {
 	s := sc.s
-	last := p
+	last := 0
 	for p < limit {
-		for p < limit && !isLetter(s[p]) {
+		for p < limit && (isBlank(s[p]) || s[p] == ',') {
 			p++
 		}
 		end := run(s, p, charsDash, 48)
-		if end < limit && s[end] == '=' {
-			for _, proof := range proofs {
-				if !strings.EqualFold(s[p:end], proof) {
-					continue
-				}
-				v, ok := sc.quotedValue(end + 1)
-				if !ok {
-					v = sc.plainValue(end+1, bare, 2048)
-				}
-				if v.end-v.start >= 8 && !isPlaceholder(v.of(s)) {
-					last = sc.addValue(signature, v)
-					end = last
-				}
-				break
-			}
+		if end >= limit || s[end] != '=' {
+			break
 		}
-		p = max(end, p+1)
+		v, ok := sc.quotedValue(end + 1)
+		if !ok {
+			v = sc.plainValue(end+1, bare, maxJudged)
+		}
+		if isOneOf(proofs, s[p:end]) && v.end-v.start >= 8 && !isPlaceholder(v.of(s)) {
+			last = sc.addValue(signature, v)
+		}
+		p = max(v.next, end+1)
 	}
 	return last
 }

@@ -288,6 +288,15 @@ var vendors = []vendor{
 	{prefix: "/with/key/", kind: "webhook", body: charsDash, min: 12},
 }
 
+// vendorsByByte answers the rows of vendors by the first byte of their prefix.
+func vendorsByByte() *[256][]int {
+	var rows [256][]int
+	for row, v := range vendors {
+		rows[v.prefix[0]] = append(rows[v.prefix[0]], row)
+	}
+	return &rows
+}
+
 const (
 	judgedBody = 256     // a token is judged by this much of its body, so that refusing it costs a bounded time
 	longestRun = 1 << 14 // and reaches no further than this
