@@ -53,7 +53,7 @@ const (
 // Report is the outcome of an import.
 type Report struct {
 	Imported int   `json:"imported" jsonschema:"turns that are new in the log"`
-	Skipped  int   `json:"skipped" jsonschema:"turns that were in the log already"`
+	Skipped  int   `json:"skipped" jsonschema:"turns that were in the log already, or stood earlier in the file"`
 	Sessions int   `json:"sessions" jsonschema:"sessions in the file"`
 	BadCount int   `json:"bad_count" jsonschema:"lines or turns that could not be read"`
 	Bad      []Bad `json:"bad" jsonschema:"the first 1000 of them"`

@@ -18,11 +18,19 @@ import (
 )
 
 // childVariable makes the test binary a child that appends to the log in that
-// directory and prints the id of each event once it is acknowledged.
-const childVariable = "EVENTS_TEST_CHILD"
+// directory and prints the id of each event once it is acknowledged. With
+// scriptVariable set it follows a script that ends.
+const (
+	childVariable  = "EVENTS_TEST_CHILD"
+	scriptVariable = "EVENTS_TEST_SCRIPT"
+)
 
 func runChild(dir string) int {
-	if err := appendForever(dir); err != nil {
+	work := appendForever
+	if os.Getenv(scriptVariable) != "" {
+		work = followScript
+	}
+	if err := work(dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -56,6 +64,40 @@ func appendForever(dir string) error {
 	all.Wait()
 	close(failed)
 	return errors.Join(<-failed, l.Close())
+}
+
+// followScript writes a few batches over three days with one reopening. It
+// prints "ok" or "refused" with the ids of each batch, and goes on after errors.
+func followScript(dir string) error {
+	ctx := context.Background()
+	at := day
+	for half := range 2 {
+		l, err := Open(ctx, dir, Options{Now: func() time.Time { return at }, NewID: newID, Redact: plainly{}})
+		if err != nil {
+			fmt.Println("closed", err)
+			continue
+		}
+		for n := range 6 {
+			at = day.AddDate(0, 0, (half*6+n)/4)
+			batch := []memory.Event{said("a"), said(strings.Repeat("b", 3000*n))}
+			for i := range batch {
+				batch[i].ID = idPrefix + newID()
+			}
+			outcome := "ok"
+			if _, err := l.Write(ctx, batch...); err != nil {
+				outcome = "refused"
+				if strings.Contains(err.Error(), "not known") {
+					outcome = "unknown"
+				}
+				fmt.Fprintln(os.Stderr, err)
+			}
+			fmt.Println(outcome, batch[0].ID, batch[1].ID)
+		}
+		if err := l.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "close:", err)
+		}
+	}
+	return nil
 }
 
 func produce(ctx context.Context, l *Log, producer int) error {
