@@ -349,7 +349,49 @@ func TestOneHungJobHangsAlone(t *testing.T) {
 			t.Error(err)
 		}
 		close(h.deaf)
+		synctest.Wait() // it writes down that it has returned
 	})
+}
+
+// TestJumpsWithinOneProcess checks when, in real time, jobs start around a jump
+// of the clock that a single process lives through. The clock begins at midnight.
+func TestJumpsWithinOneProcess(t *testing.T) {
+	const h, m = time.Hour, time.Minute
+	for name, tc := range map[string]struct {
+		schedule string
+		at, by   time.Duration
+		want     []time.Duration // of the first starts
+	}{
+		"interval, no jump":        {"@every 6h", 0, 0, []time.Duration{6 * h, 12 * h, 18 * h}},
+		"interval, back":           {"@every 6h", 5*h + 10*m, -3 * h, []time.Duration{6 * h, 12 * h, 18 * h}},
+		"interval, far back":       {"@every 6h", 7 * h, -72 * h, []time.Duration{6 * h, 12 * h, 18 * h}},
+		"interval, asleep":         {"@every 6h", 1 * h, 9 * h, []time.Duration{1 * h, 7 * h, 13 * h}},
+		"interval, a little forth": {"@every 6h", 1 * h, 2 * h, []time.Duration{4 * h, 10 * h, 16 * h}},
+		"hourly, far back":         {"@hourly", 3*h + 30*m, -72 * h, []time.Duration{1 * h, 2 * h, 3 * h, 4 * h, 5 * h}},
+		"hourly, far forth":        {"@hourly", 3*h + 30*m, 72 * h, []time.Duration{1 * h, 2 * h, 3 * h, 3*h + 30*m, 4 * h}},
+		"daily, back before it":    {"0 3 * * *", 1 * h, -1 * h, []time.Duration{3 * h, 4 * h, 28 * h}},
+		"daily, back over it":      {"0 3 * * *", 4 * h, -2 * h, []time.Duration{3 * h, 27 * h, 29 * h}},
+		"daily, asleep over it":    {"0 3 * * *", 1 * h, 9 * h, []time.Duration{1 * h, 18 * h, 42 * h}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hm := newHome(t)
+				hm.add("a", AddRequest{Name: "job", Schedule: tc.schedule, Op: "test.chatter"})
+				go func() {
+					time.Sleep(tc.at)
+					hm.jump(tc.by)
+				}()
+				hm.live(tc.want[len(tc.want)-1] + m)
+				var got []time.Duration
+				for _, s := range hm.starts["a/test.chatter"] {
+					got = append(got, s.at.Round(m))
+				}
+				if !slices.Equal(got, tc.want) {
+					t.Errorf("it started after %v, want %v", got, tc.want)
+				}
+			})
+		})
+	}
 }
 
 func TestMissedRunsAreMadeUpForOnce(t *testing.T) {
