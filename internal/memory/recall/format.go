@@ -122,34 +122,73 @@ var (
 // chat format, and what stands for it.
 var pairs = strings.NewReplacer("<|", "‹|", "|>", "|›", "<<", "‹‹", ">>", "››", "{{", "{ {", "}}", "} }", "{%", "{ %", "%}", "% }", "${", "$ {", "$(", "$ (")
 
+// step is one rewriting of a text; it changes nothing in a text that holds none
+// of the characters in needs.
+type step struct {
+	needs string
+	apply func(string) string
+}
+
+// replace makes a step of a pattern.
+func replace(needs string, pattern *regexp.Regexp, by string) step {
+	return step{needs, func(s string) string { return pattern.ReplaceAllString(s, by) }}
+}
+
+// steps run in this order. They see one line of visible characters.
+var steps = []step{
+	replace("!", image, "image: $1"),
+	{"[", func(s string) string { return link.ReplaceAllStringFunc(s, plainLink) }},
+	{"?#", func(s string) string { return bareURL.ReplaceAllStringFunc(s, shortURL) }},
+	replace(":", scriptURL, "$1∶$2"),
+	replace("[", handleLike, "($1"),
+	replace("[", instruction, "($1)"),
+	replace("-", dashes, "–"),
+	replace("`", ticks, "'''"),
+	{"<>{}$", replacePairs},
+	replace("<", tag, "‹$1"),
+	replace("/", toolCommand, "$1∕$2"),
+	{"#", func(s string) string {
+		return heading.ReplaceAllStringFunc(s, func(m string) string { return strings.ReplaceAll(m, "#", "♯") })
+	}},
+	{":：﹕", escapeRole},
+}
+
+// replacePairs goes on until no pair is left: "<<<" leaves one after one pass.
+func replacePairs(s string) string {
+	for {
+		next := pairs.Replace(s)
+		if next == s {
+			return s
+		}
+		s = next
+	}
+}
+
 // neutralise rewrites text that somebody else wrote as one line in which our
 // own grammar, and that of chat formats and markup, cannot stand. The words
 // stay readable.
 func neutralise(s string) string {
-	s = strings.ToValidUTF8(s, "�")
-	s = ansi.ReplaceAllString(s, "")
-	s = strings.Trim(breaks.ReplaceAllString(s, "\n"), "\n")
-	s = visible(s)
-	s = strings.ReplaceAll(s, "\n", lineBreak)
-	s = image.ReplaceAllString(s, "image: $1")
-	s = link.ReplaceAllStringFunc(s, plainLink)
-	s = bareURL.ReplaceAllStringFunc(s, shortURL)
-	s = scriptURL.ReplaceAllString(s, "$1∶$2")
-	s = handleLike.ReplaceAllString(s, "($1")
-	s = instruction.ReplaceAllString(s, "($1)")
-	s = dashes.ReplaceAllString(s, "–")
-	s = ticks.ReplaceAllString(s, "'''")
-	for { // "<<<" leaves a pair behind after one pass
-		next := pairs.Replace(s)
-		if next == s {
-			break
-		}
-		s = next
+	if !isPlain(s) {
+		s = ansi.ReplaceAllString(strings.ToValidUTF8(s, "�"), "")
+		s = visible(strings.Trim(breaks.ReplaceAllString(s, "\n"), "\n"))
+		s = strings.ReplaceAll(s, "\n", lineBreak)
 	}
-	s = tag.ReplaceAllString(s, "‹$1")
-	s = toolCommand.ReplaceAllString(s, "$1∕$2")
-	s = heading.ReplaceAllStringFunc(s, func(m string) string { return strings.ReplaceAll(m, "#", "♯") })
-	return strings.TrimSpace(escapeRole(s))
+	for _, st := range steps {
+		if strings.ContainsAny(s, st.needs) {
+			s = st.apply(s)
+		}
+	}
+	return strings.TrimSpace(s)
+}
+
+// isPlain reports whether s is printable ASCII.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // roleWord finds what looks like the start of a chat turn, in letters of any

@@ -132,25 +132,33 @@ func scoreItem(it memory.Item, q text.Query, hits *archive.Hits, now time.Time) 
 	return out
 }
 
+// leastTotal is how many passages the archive counts as where it has fewer: a
+// term's weight needs something to be rare in.
+const leastTotal = 20
+
 // overlap returns the BM25 of terms over a column, 0 to 1, and the share of
 // their weight that it holds. Its length counts as the mean.
 func overlap(terms []string, postings []archive.Postings, column string, total int) (bm, share float64) {
+	total = max(total, leastTotal)
 	counts := map[string]int{}
 	for _, t := range strings.Fields(column) {
 		counts[t]++
 	}
 	var most, held float64
 	for i, term := range terms {
-		rows := 0
+		p := archive.Postings{Term: term}
 		if i < len(postings) {
-			rows = postings[i].Rows
+			p = postings[i]
 		}
-		weight := idf(total, rows)
-		most += weight
-		if n := counts[term]; n > 0 {
-			held += weight
-			bm += weight * saturated(float64(n), 1)
+		n := counts[term]
+		if n == 0 {
+			most += weight(p, total)
+			continue
 		}
+		w := idf(total, min(p.Rows, total))
+		most += w
+		held += w
+		bm += w * saturated(float64(n), 1)
 	}
 	if most == 0 {
 		return 0, 0

@@ -13,7 +13,7 @@ import (
 const (
 	// fittedThreshold is the relevance below which nothing is injected: see
 	// docs/BENCHMARKS.md for how it was found.
-	fittedThreshold = 2.4
+	fittedThreshold = 3.2
 	maxUntrusted    = 2  // lines from tools or the web in a block
 	readAhead       = 48 // passages whose text is read at a time
 )
@@ -64,10 +64,10 @@ func (f *found) trace() Trace {
 		t.Threshold = 0
 	}
 	for _, e := range f.episodes {
-		t.Relevance = max(t.Relevance, e.scores.lexical())
+		t.Relevance = max(t.Relevance, e.scores.relevance())
 	}
 	for _, it := range f.items {
-		t.Relevance = max(t.Relevance, it.scores.lexical())
+		t.Relevance = max(t.Relevance, it.scores.relevance())
 	}
 	return t
 }
@@ -93,7 +93,7 @@ func (s *Service) fill(ctx context.Context, p *packer) error {
 			p.addItem(items[0], s.itemLine(p.found, items[0].item))
 			items = items[1:]
 		case more:
-			p.addEpisode(e, scores, s.episodeLine(e))
+			p.addEpisode(e, scores, func() string { return s.episodeLine(e) })
 			episodes.next()
 		default:
 			return nil
@@ -187,7 +187,7 @@ func (p *packer) addItem(it rankedItem, line string) {
 	}
 }
 
-func (p *packer) addEpisode(e memory.Episode, sc scores, line string) {
+func (p *packer) addEpisode(e memory.Episode, sc scores, line func() string) {
 	if r := p.found.search.request; r.InPrompt > 0 && e.SessionID == r.Session && e.Seq >= r.InPrompt {
 		p.note(e.Handle, sc, false, "stands in the prompt already")
 		return
@@ -198,7 +198,11 @@ func (p *packer) addEpisode(e memory.Episode, sc scores, line string) {
 			return
 		}
 	}
-	if p.add(e.Handle, sc, line, isUntrusted(e)) {
+	if len(e.Text) > p.room && len(e.Text) <= maxContent { // its line is longer still
+		p.note(e.Handle, sc, false, fmt.Sprintf("does not fit: %d bytes and more, %d left", len(e.Text), p.room))
+		return
+	}
+	if p.add(e.Handle, sc, line(), isUntrusted(e)) {
 		p.sent[e.EventID] = append(p.sent[e.EventID], e.Text)
 	}
 }

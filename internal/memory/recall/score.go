@@ -36,6 +36,7 @@ const (
 	wAsks       = -.6  // it is a question itself
 	wOpens      = .75  // it opens its session
 	wFirst      = .75  // it speaks of I or we
+	wSpread     = .25  // times ln(1+n), taken off a passage behind n of its session
 )
 
 // scores are the parts of a candidate's score, 0 where they do not apply.
@@ -45,11 +46,14 @@ type scores struct {
 	total                                          float64
 }
 
-// lexical is the part of the score that rests on the question's own words: what
-// decides whether anything is known about it at all.
+// lexical is the part of the score that rests on the question's own words.
 func (s scores) lexical() float64 {
 	return wWords*s.words + wWindow*s.window + wPrefix*s.prefix
 }
+
+// relevance says whether anything is known about the question at all, not what
+// is best: its words, asked before or not, and whether who it names is known.
+func (s scores) relevance() float64 { return s.lexical() + s.answer + s.speaker }
 
 // ranked is a passage and its score.
 type ranked struct {
@@ -65,19 +69,26 @@ func idf(total, rows int) float64 {
 }
 
 // highest is the highest BM25 that a query can reach: the sum of idf·(k1+1) over
-// its terms. A term that is nowhere counts too, though less than a rare one:
-// a question mostly of such terms has few good answers.
+// its terms.
 func highest(postings []archive.Postings, total int) float64 {
 	var sum float64
 	for _, p := range postings {
-		switch {
-		case p.Rows == 0:
-			sum += .6 * math.Log(1+2*float64(total))
-		case len(p.Docs) > 0:
-			sum += (k1 + 1) * idf(total, p.Rows)
-		}
+		sum += (k1 + 1) * weight(p, total)
 	}
 	return max(sum, 1e-9)
+}
+
+// weight is what a term counts in the sum of a question's: its idf. A term that
+// is nowhere counts too, though less than a rare one: a question mostly of such
+// terms has few good answers. One that was too common to read does not count.
+func weight(p archive.Postings, total int) float64 {
+	switch {
+	case p.Rows == 0:
+		return .27 * math.Log(1+2*float64(total))
+	case len(p.Docs) == 0:
+		return 0
+	}
+	return idf(total, p.Rows)
 }
 
 // saturated is BM25's part for a term that stands count times in a text of that
@@ -114,10 +125,8 @@ func newScorer(h *archive.Hits, q text.Query, mainOnly bool) *scorer {
 	mean := max(1, float64(total)/float64(max(1, h.Len())))
 	s.idf = make([]float64, len(h.Main))
 	for i, p := range h.Main {
-		if len(p.Docs) > 0 {
-			s.idf[i] = idf(h.Len(), p.Rows)
-			s.idfSum += s.idf[i]
-		}
+		s.idf[i] = weight(p, h.Len())
+		s.idfSum += s.idf[i]
 	}
 	s.add(h.Main, s.words, mean, s.terms)
 	for n, held := range s.terms {
@@ -139,9 +148,9 @@ func newScorer(h *archive.Hits, q text.Query, mainOnly bool) *scorer {
 func (s *scorer) add(postings []archive.Postings, into []float32, mean float64, terms []uint64) {
 	most := highest(postings, s.hits.Len())
 	for i, p := range postings {
-		weight := idf(s.hits.Len(), p.Rows) / most
+		share := weight(p, s.hits.Len()) / most
 		eachDoc(p.Docs, func(n uint32, count int) {
-			into[n] += float32(weight * saturated(float64(count), float64(s.hits.Words(n))/mean))
+			into[n] += float32(share * saturated(float64(count), float64(s.hits.Words(n))/mean))
 			if terms != nil {
 				terms[n] |= 1 << i
 			}
@@ -197,7 +206,8 @@ const goodSession = .7
 // rank returns the best passages, at most limit of them, best first: those that
 // hold a term or lie beside one that does, those of the days asked about, and
 // those of the best sessions. Of equal ones the newer is first. Suppressed
-// passages, and those that hidden reports of their session, are left out.
+// passages, and those that hidden reports of their session, are left out. Among
+// the best, other sessions get a turn: many questions have answers in several.
 func (s *scorer) rank(limit int, hidden func(session uint32) bool) []ranked {
 	var best []ranked
 	for n := uint32(1); int(n) <= s.hits.Len(); n++ {
@@ -209,7 +219,37 @@ func (s *scorer) rank(limit int, hidden func(session uint32) bool) []ranked {
 			best = firstOf(best, limit)
 		}
 	}
-	return firstOf(best, limit)
+	return s.spread(firstOf(best, limit))
+}
+
+// spread reorders ranked passages so that each counts less, the more of its
+// session stand before it.
+func (s *scorer) spread(list []ranked) []ranked {
+	queues := map[uint32][]ranked{}
+	var sessions []uint32
+	for _, r := range list {
+		session := s.hits.Session(r.n)
+		if len(queues[session]) == 0 {
+			sessions = append(sessions, session)
+		}
+		queues[session] = append(queues[session], r)
+	}
+	taken := make(map[uint32]int, len(sessions))
+	out := make([]ranked, 0, len(list))
+	for len(out) < len(list) {
+		next, best := uint32(0), math.Inf(-1)
+		for _, session := range sessions {
+			if taken[session] == len(queues[session]) {
+				continue
+			}
+			if score := queues[session][taken[session]].scores.total - wSpread*math.Log(1+float64(taken[session])); score > best {
+				next, best = session, score
+			}
+		}
+		out = append(out, queues[next][taken[next]])
+		taken[next]++
+	}
+	return out
 }
 
 func firstOf(list []ranked, limit int) []ranked {
