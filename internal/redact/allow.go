@@ -87,7 +87,7 @@ var placeholders = setOf(`
 var hints = toBytes([]string{
 	"your", "example", "placeholder", "xxxx", "****", "....", "changeme", "change_me", "change-me", "replace_me", "replaceme",
 	"replace-me", "redacted", "_here", "-here", "insert_", "insert-", "my_secret_", "•••", "●●●", "…",
-	"[0-9", "[a-z", "[^", "(?", "\\w", "\\s", "\\d", ".*", ".+",
+	"%s", "[0-9", "[a-z", "[^", "(?", "\\w", "\\s", "\\d", ".*", ".+",
 })
 
 // madeUp are parts of tokens in manuals.
@@ -224,7 +224,7 @@ func isPath(v string) bool {
 // isCall tells whether v is an expression of a programming language: a call, an index, or a dotted path of names.
 func isCall(v string) bool {
 	for _, arrow := range []string{"->", "::"} {
-		if at := strings.Index(v, arrow); at > 0 && isIdentifier(v[:at]) {
+		if at := strings.Index(v, arrow); at > 0 && isIdentifier(v[:at]) && !shapeOf(v[:at]).random(at, 16) {
 			return true
 		}
 	}
@@ -261,7 +261,10 @@ func isExpression(v string) bool {
 	if dot := strings.LastIndexByte(name, '.'); dot > 0 && len(name)-dot > 3 && shapeOf(name[dot:]).digits == 0 {
 		return true
 	}
-	return name == "" && at == 0 && len(v) > 1 && (isLetter(v[1]) || v[1] == ']') && shapeOf(v).digits == 0 ||
+	if name == "" && at == 0 && len(v) > 1 && (isExpression(v[1:]) || strings.IndexByte("'\"]", v[1]) >= 0) {
+		return true
+	}
+	return name == "" && at == 0 && len(v) > 1 && isLetter(v[1]) && shapeOf(v).digits == 0 ||
 		name != "" && run(name, 0, charsDot, len(name)) == len(name) && shapeOf(name).digits == 0 && shapeOf(name).humps <= 4
 }
 

@@ -18,11 +18,11 @@ func judge(c class, v string, x syntax, quoted, alone bool) bool {
 	case pin:
 		return isCode(v, 3, 8) && (x != bare || sh.digits >= 4) && x != query
 	case code:
-		return x == query && sh.random(len(v), 20) || isCode(v, 4, 10) && x >= colon && x != query
+		return x == query && sh.random(len(v), 20) && sh.symbols <= 2 // the code of OAuth
 	case oneTime:
 		return isCode(v, 4, 10) || sh.random(len(v), 6) && !isOrdinary(v) && x >= colon || isBase32(v, sh)
 	case signature:
-		return (x == query || x == assign) && sh.random(len(v), 16)
+		return (x == query || x == assign) && sh.random(len(v), 16) && sh.digits > 0
 	case hashed:
 		return len(v) >= 16 && (sh.hex || sh.random(len(v), 16)) && x >= colon
 	}
@@ -33,8 +33,8 @@ func judgePassword(v string, sh shape, x syntax, quoted, alone bool) bool {
 	if sh.digits == 0 && sh.symbols == 0 && sh.spaces == 0 && nameClass(v) != notSecret {
 		return false // password=userPassword, password: "Password"
 	}
-	if !quoted && v[0] == '/' && isWords(v, "/") {
-		return false // PWD=/tmp
+	if !quoted && (v[0] == '/' || v[0] == '#') && isWords(v, "/#") {
+		return false // PWD=/tmp, a comment
 	}
 	switch {
 	case sh.spaces > 0:
@@ -202,6 +202,7 @@ var fillers = setOf(`
 	nicht kein keine ist sind war wird werden muss soll kann falsch richtig abgelaufen erforderlich geändert vergessen
 	le la les un une des est sont était pas ne doit incorrect oublié requis expiré changé el los las una es son era no debe incorrecta olvidado
 	il lo gli una è sono non deve sbagliata scaduta o os uma não deve incorreta de het een niet moet verkeerd verlopen jest nie musi
+	options flags parameters args arguments values value field fields prompt entry dialog manager
 	somewhere nowhere everywhere anywhere something nothing anything everything yours mine ours already still yet soon later today tomorrow yesterday
 	being called named written printed shown displayed visible below above inside outside next previous following first second last every each any
 	all both either neither none some many few more less other another got gets get set's it's that's there's what what's why how because since`)

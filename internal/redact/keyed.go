@@ -96,7 +96,9 @@ func (sc *scanner) valueOf(c class, from, to int, isFlag bool) int {
 	case x == noSyntax || x == colon && sc.s[from:to] == "PASS": // what tests print
 		return 0
 	case x == bare && sc.s[from:to] == "AUTH": // Redis
-		c = password
+		c = token
+	case x == bare && strings.EqualFold(sc.s[from:to], "pass") && strings.IndexByte(sc.s[p:wordEnd(sc.s, p)], '_') >= 0:
+		return 0 // the verb
 	case x == bare && c == pin && lower(sc.s[from]) == 'c': // cvc 123
 		x = spoken
 	}
@@ -134,6 +136,13 @@ func (sc *scanner) take(c class, p int, x syntax) int {
 	if v, ok := sc.quotedValue(p); ok {
 		return sc.takeQuoted(c, v, x)
 	}
+	if x == element {
+		v, ok := sc.elementText(p)
+		if ok {
+			return sc.takeQuoted(c, v, x)
+		}
+		x = bare // <token>, as manuals write what is to be filled in
+	}
 	if body, _, closing := opening(s, p); closing != "" { // a string that does not end, or the end of one
 		if body < len(s) && strings.IndexByte("+,.)", s[body]) >= 0 {
 			return 0
@@ -162,13 +171,19 @@ func (sc *scanner) take(c class, p int, x syntax) int {
 			return end
 		}
 	}
-	if !judge(c, v.of(s), x, false, sc.alone(v.next, x)) {
+	if !judge(c, v.of(s), x, false, sc.alone(v.next, x)) || x == assign && isArgument(s, v) {
 		return 0
 	}
 	if v.next == p+maxJudged {
 		v = sc.plainValue(p, x, len(s))
 	}
 	return sc.addValue(c, v)
+}
+
+// isArgument tells whether v is a plain name that a call passes on: connect(password=user_password).
+func isArgument(s string, v value) bool {
+	text := v.of(s)
+	return v.next < len(s) && (s[v.next] == ')' || s[v.next] == ',') && isIdentifier(text) && shapeOf(text).digits == 0 && strings.IndexByte(text, '_') > 0
 }
 
 // isHalf tells whether v is three digits, half of a code as telephones show it.
@@ -226,7 +241,7 @@ func isGap(s string, v value) bool {
 		return false
 	}
 	body = strings.TrimLeft(body[1:], " ")
-	return body == "" || isLetter(body[0]) && (inner[len(inner)-1] == ' ' || inner[len(inner)-1] == '+' || run(body, 0, charsWord, 64) == len(body))
+	return body == "" || body[0] == '(' && inner[0] == ' ' || isLetter(body[0]) && (inner[len(inner)-1] == ' ' || inner[len(inner)-1] == '+' || run(body, 0, charsWord, 64) == len(body))
 }
 
 // addValue notes the value v. Where an issuer's prefix begins it, the finding has the issuer's kind.
@@ -301,118 +316,3 @@ func skipScheme(s string, p int) int {
 }
 
 var authSchemes = []string{"bearer ", "basic ", "token ", "apikey ", "api-key ", "ssws ", "splunk ", "genie ", "genieKey ", "bot ", "negotiate ", "ntlm ", "jwt ", "key ", "flyv1 "}
-
-// specialValue reads values that are no single word: block scalars, lists, members called value.
-// It answers 0 if there is none, and -1 if there is one that holds no secret.
-func (sc *scanner) specialValue(c class, p int, x syntax) int {
-	s := sc.s
-	switch {
-	case (s[p] == '|' || s[p] == '>') && (x == colon || x == assign):
-		return sc.block(c, p)
-	case s[p] == '[' && tagEnd(s, p) == 0 && x.strong() || s[p] == '[' && x == colon && startsString(s, skipBlanks(s, p+1)):
-		return sc.list(c, p+1)
-	case s[p] == '{' && x.strong():
-		q := skipSpaces(s, p+1)
-		if !startsString(s, q) {
-			return 0
-		}
-		if at, inner := sc.pairedValue(q, p+1); inner != noSyntax {
-			if end := sc.take(c, at, inner); end > 0 {
-				return end
-			}
-		}
-		return -1
-	}
-	return 0
-}
-
-// list reads the quoted values of a list whose first entry may begin at p.
-func (sc *scanner) list(c class, p int) int {
-	s := sc.s
-	last := -1
-	for range 256 {
-		p = skipSpaces(s, p)
-		v, ok := sc.quotedValue(p)
-		if !ok {
-			return last
-		}
-		if v.end > v.start && judge(c, v.of(s), assign, true, true) {
-			last = sc.addValue(c, v)
-		}
-		p = skipSpaces(s, v.next)
-		if p >= len(s) || s[p] != ',' {
-			return last
-		}
-		p++
-	}
-	return last
-}
-
-// block reads a YAML block scalar whose indicator stands at p: the lines after it that are indented further than its name's line.
-func (sc *scanner) block(c class, p int) int {
-	s := sc.s
-	head := p + 1
-	for head < len(s) && (s[head] == '-' || s[head] == '+' || isDigit(s[head])) {
-		head++
-	}
-	head = skipBlanks(s, head)
-	if head >= len(s) || s[head] != '\n' && s[head] != '\r' {
-		return 0
-	}
-	outer := indentation(s, strings.LastIndexByte(s[max(0, p-256):p], '\n')+1+max(0, p-256))
-	start, end := -1, -1
-	for line := sc.lineEnd(head) + 1; line < len(s); {
-		stop := sc.lineEnd(line)
-		inner := indentation(s, line)
-		if line+inner < stop {
-			if inner <= outer {
-				break
-			}
-			if start < 0 {
-				start = line + inner
-			}
-			end = stop
-		}
-		line = stop + 1
-	}
-	if start < 0 || isPlaceholder(s[start:end]) || strings.HasPrefix(s[start:], "-----BEGIN") || strings.HasPrefix(s[start:], "$ANSIBLE_VAULT") {
-		return -1
-	}
-	if c == token && !shapeOf(s[start:end]).random(end-start, 8) {
-		return -1
-	}
-	return sc.add(classKinds[c], start, end)
-}
-
-// indentation answers how many spaces begin the line at i.
-func indentation(s string, i int) int {
-	n := 0
-	for i+n < len(s) && s[i+n] == ' ' {
-		n++
-	}
-	return n
-}
-
-// groups reads codes in groups, one after the other: backup codes, or the seed of an authenticator written in fours.
-func (sc *scanner) groups(c class, p int) int {
-	s := sc.s
-	start, end, count, letters := p, 0, 0, 0
-	for count < 64 {
-		v := sc.plainValue(p, bare, 40)
-		w := v.of(s)
-		sh := shapeOf(w)
-		chunk := sh.lowers == 0 && sh.symbols == 0 && sh.others == 0 && len(w) >= 4 && len(w) <= 8 && sh.joiners == 0
-		numbered := sh.digits > 0 && len(w) >= 4 && len(w) <= 24 && !isMeasure(w) || sh.letters() == 0 && sh.digits >= 4 && sh.joiners <= 1
-		if !(c == token && chunk || c == oneTime && (numbered || chunk && count > 0)) {
-			break
-		}
-		count, letters, end = count+1, letters+sh.letters(), v.end
-		p = v.next
-		for limit := p + 8; p < len(s) && p < limit && (isSpace(s[p]) || strings.IndexByte(",;-|/", s[p]) >= 0); p++ {
-		}
-	}
-	if c == token && (count < 4 || letters == 0) || count < 2 {
-		return 0
-	}
-	return sc.add(classKinds[c], start, end)
-}

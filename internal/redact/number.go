@@ -68,10 +68,14 @@ func distinctDigits(n []byte) int {
 	return count
 }
 
+// countries are those with account numbers of ISO 13616.
+var countries = setOf(`AD AE AL AT AZ BA BE BG BH BI BR BY CH CR CY CZ DE DJ DK DO EE EG ES FI FK FO FR GB GE GI GL GR GT HN HR HU IE IL IQ IS IT
+	JO KW KZ LB LC LI LT LU LV LY MC MD ME MK MN MR MT MU NI NL NO OM PK PL PS PT QA RO RS RU SA SC SD SE SI SK SM SO ST SV TL TN TR UA VA VG XK YE`)
+
 // ibanAt reads an account number (ISO 13616) whose two check digits begin at i, after the two letters of the country.
 // It answers where the number begins and ends; the end is 0 if there is none.
 func ibanAt(s string, i int) (int, int) {
-	if i < 2 || !isUpper(s[i-1]) || !isUpper(s[i-2]) || i > 2 && isAlnum(s[i-3]) || i+1 >= len(s) || !isDigit(s[i+1]) {
+	if i < 2 || !isUpper(s[i-1]) || !isUpper(s[i-2]) || i > 2 && isAlnum(s[i-3]) || i+1 >= len(s) || !isDigit(s[i+1]) || !countries[s[i-2:i]] {
 		return 0, 0
 	}
 	start := i - 2

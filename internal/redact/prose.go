@@ -53,11 +53,24 @@ var links = setOf(`
 // aims are connectors that lead to much else than a secret, which must therefore stand by itself.
 var aims = setOf(`to be on as auf zu with using in`)
 
-// nextStands tells whether the word after p cannot be an ordinary one.
+// nextStands tells whether the word after p, pauses apart, cannot be an ordinary one.
 func nextStands(s string, p int) bool {
-	p = skipBlanks(s, p)
-	word := strings.Trim(s[p:wordEnd(s, p)], "\"'`“”«»,.")
-	return word != "" && (stands(word, shapeOf(word)) || isDigits(word) || isOneOf(pauses, word))
+	for range 4 {
+		p = skipBlanks(s, p)
+		end := wordEnd(s, p)
+		word := strings.Trim(s[p:end], "\"'`“”«»,.()*")
+		if word == "" {
+			return false
+		}
+		if stands(word, shapeOf(word)) || isDigits(word) {
+			return true
+		}
+		if !isOneOf(pauses, word) {
+			return false
+		}
+		p = end
+	}
+	return false
 }
 
 // pauses are words that may stand between a connector and the secret.
@@ -326,148 +339,4 @@ var particles = []string{"是：", "是:", "是", "为：", "为", "為", "は�
 // spaceless tells whether r belongs to a script that sets no spaces between words.
 func spaceless(r rune) bool {
 	return r >= 0x3000 && r <= 0x9FFF || r >= 0xAC00 && r <= 0xD7AF
-}
-
-// leastSeed is the number of words of the shortest wallet phrase.
-const leastSeed = 12
-
-// seedAt reads the words of a wallet phrase after a cue that ends at p.
-func (sc *scanner) seedAt(p int) int {
-	s := sc.s
-	limit := min(len(s), p+120)
-	for p < limit {
-		for p < limit && !isLower(s[p]) {
-			p++
-		}
-		start, end, next := seedRun(s, p)
-		if end > 0 {
-			sc.add("seed_phrase", start, end)
-			return 0
-		}
-		p = max(next, p+1)
-	}
-	return 0
-}
-
-// seedRun reads words of small letters from p on, with blanks, line breaks, numbers and commas between them.
-// It answers their bounds if they may be a wallet phrase, and where reading stopped.
-func seedRun(s string, p int) (start, end, next int) {
-	start = p
-	count, full := 0, 0
-	for count < 25 {
-		w := p
-		for w < len(s) && w-p < 12 && isLower(s[w]) {
-			w++
-		}
-		word := s[p:w]
-		if len(word) < 2 || len(word) > 10 || neverSeeds[word] || w < len(s) && (isAlnum(s[w]) || s[w] >= utf8.RuneSelf) {
-			if count == 0 {
-				return 0, 0, w
-			}
-			break
-		}
-		count++
-		end = w
-		if count == 12 || count == 15 || count == 18 || count == 21 || count == 24 {
-			full = w
-		}
-		p = w
-		if strings.HasPrefix(s[p:], ":") || strings.HasPrefix(s[p:], "):") {
-			return 0, 0, p // a heading
-		}
-		ends := p < len(s) && strings.IndexByte(".!?\"'`", s[p]) >= 0
-		for q := p + 10; p < len(s) && p < q && (isSpace(s[p]) || isDigit(s[p]) || strings.IndexByte(",.;:)(-|/\\\"'>*#", s[p]) >= 0); p++ {
-			if s[p] == '\\' && p+1 < len(s) && strings.IndexByte("nrt", s[p+1]) >= 0 {
-				p++
-			}
-		}
-		if ends && p < len(s) && (p == w+1 || isUpper(s[p])) || p >= len(s) || isUpper(s[p]) {
-			full = max(full, end)
-			if count >= leastSeed {
-				return start, end, p
-			}
-			break
-		}
-	}
-	if count < leastSeed {
-		return 0, 0, p
-	}
-	return start, full, p
-}
-
-// neverSeeds are frequent words that no list of wallet words has.
-var neverSeeds = setOf(`
-	the and of to is be in on it for your are was by or as at an if so my we he his she her its do does not should has had have were
-	with from you must may please never keep write down them our their into than would could which who been only when where
-	der die das und ist nicht ein eine mit von zu auf den dem des im les des une est que pas sur pour dans los las una por con para`)
-
-// loginAt reads a user and a password after a cue that ends at p: "log in with jo / x", "credentials are jo:x".
-// It always answers 0: what stands before the password is still to be read.
-func (sc *scanner) loginAt(start, p int) int {
-	s := sc.s
-	if start > 0 && isLetter(s[start-1]) && isLetter(s[start]) {
-		return 0
-	}
-	previous := ""
-	for range 10 {
-		for p < len(s) && (isBlank(s[p]) || strings.IndexByte(":=(*`\"'", s[p]) >= 0) {
-			p++
-		}
-		end := wordEnd(s, p)
-		if end == p {
-			return 0
-		}
-		word := s[p:end]
-		at := strings.IndexAny(word, ":/|")
-		switch {
-		case at >= 0 && !strings.Contains(word, "://"):
-			if strings.ContainsAny(word[:at], "\"'{}") || sc.second(p, p+at, previous) > 0 {
-				return 0
-			}
-		case strings.ContainsAny(word, "\"{}"):
-			return 0
-		}
-		if plain := decodeBase64(word); isBasic(word) && utf8.ValidString(plain) && stands(plain, shapeOf(plain)) {
-			sc.add("authorization", p, end)
-			return 0
-		}
-		if sh := shapeOf(word); isOneOf(withWords, previous) && len(word) >= 8 && sh.digits > 0 && stands(word, sh) && !isResourceName(word, sh) {
-			sc.take(password, p, bare)
-			return 0
-		}
-		if tail := word[len(word)-1]; tail == '.' || tail == ';' || tail == '?' {
-			return 0
-		}
-		previous, p = word, end
-	}
-	return 0
-}
-
-// withWords join a user and a password.
-var withWords = setOf(`with using mit con avec com met z с`)
-
-// second reads the password after the mark at i that parts it from the user, whose word begins at begin or is the one before.
-func (sc *scanner) second(begin, i int, previous string) int {
-	s := sc.s
-	if i == begin && previous == "" {
-		return 0
-	}
-	p := i + 1
-	if p < len(s) && (s[p] == '/' || s[p] == s[i]) {
-		p++
-	}
-	apart := i == begin || p < len(s) && isBlank(s[p])
-	p = skipBlanks(s, p)
-	if v, ok := sc.quotedValue(p); ok {
-		if v.end-v.start >= 4 && !isPlaceholder(v.of(s)) {
-			return sc.addValue(password, v)
-		}
-		return 0
-	}
-	v := sc.plainValue(p, spoken, maxJudged)
-	sh := shapeOf(v.of(s))
-	if v.end-v.start < 5 || !stands(v.of(s), sh) || isPlaceholder(v.of(s)) || !apart && (isPath(s[begin:v.end]) || sh.letters() == 0) {
-		return 0
-	}
-	return sc.addValue(password, v)
 }

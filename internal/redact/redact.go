@@ -4,10 +4,12 @@
 // a keyed hash of the secret: the same secret always gets the same tag, two secrets get different ones, and nobody
 // without the key can try out candidates.
 //
-// A text is scanned in linear time by hand-written readers: the prefixes of issuers (vendor.go), values under names
-// (names.go, value.go, judge.go), words of several languages (prose.go), command lines (command.go), keys in armor, addresses with
-// passwords, hashes (structure.go), numbers with check digits (number.go). What was escaped or encoded once is decoded
-// and scanned again (decode.go). Randomness alone is never a reason: commits, digests and identifiers stay.
+// A text is scanned in linear time by hand-written readers, which an automaton calls where something begins that they know:
+// the prefixes of issuers (vendor.go); names (names.go) with the values after them (value.go, string.go, list.go, table.go,
+// keyed.go) and what makes a value a secret (judge.go) or none (allow.go); sentences in a dozen languages (prose.go, login.go,
+// seed.go); headers, commands and settings (header.go, command.go, setting.go); keys in armor, addresses with passwords, tokens
+// and hashes (armor.go, structure.go); numbers with check digits (number.go). What was encoded or escaped is decoded, two
+// layers deep, and scanned again (decode.go, view.go). Randomness alone is never a reason: commits, digests and ids stay.
 package redact
 
 import (

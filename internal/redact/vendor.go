@@ -285,6 +285,7 @@ var vendors = []vendor{
 	{prefix: "hook.eu1.make.com/", kind: "webhook", body: charsPath, min: 16},
 	{prefix: "hook.us1.make.com/", kind: "webhook", body: charsPath, min: 16},
 	{prefix: "maker.ifttt.com/use/", kind: "webhook", body: charsPath, min: 12},
+	{prefix: "/private-", kind: "webhook", body: charsAlnum, min: 20, need: oneDigit},
 	{prefix: "/with/key/", kind: "webhook", body: charsDash, min: 12},
 }
 
