@@ -285,7 +285,13 @@ func (h *house) app() cli.App {
 	look := care.NewService(h.readLog, h.items.read, h.archives.read, overdue(sched), func(memory.AgentID) int64 { return 0 })
 
 	c.Add(events.NewService(h.readLog).Ops()...)
-	c.Add(working.NewService(h.items.read, h.items.write, episodesOf{h}).Ops()...)
+	items := working.NewService(h.items.read, h.items.write, episodesOf{h})
+	for _, o := range items.Ops() {
+		if o.Name != "memory.get" && o.Name != "memory.explain" {
+			c.Add(o)
+		}
+	}
+	c.Add(care.NewHandles(items, h.items.read, h.followed, nil).Ops()...)
 	c.Add(chk.Ops()...)
 	c.Add(rec.Ops()...)
 	c.Add(runlog.NewService(h.readRuns).Ops()...)

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -69,6 +70,7 @@ func (r *Runner) answer(res runtime.Result) answer {
 func Ask(t Talk) Command {
 	return func(r *Runner) *cobra.Command {
 		var w where
+		var why bool
 		c := &cobra.Command{
 			Use: "ask QUESTION…", Short: "Ask one thing and print the answer",
 			Long:    "Ask one thing and print the answer. It is a turn like any other: it is remembered. - reads the question from standard input.",
@@ -79,12 +81,48 @@ func Ask(t Talk) Command {
 				if err != nil {
 					return err
 				}
-				return r.turn(c.Context(), t, &w, text)
+				res, err := r.turn(c.Context(), t, &w, text)
+				if err != nil || !why || r.Options.JSON {
+					return err
+				}
+				return r.provenance(c.Context(), res.Block)
 			},
 		}
 		w.flags(c, "cli")
+		c.Flags().BoolVar(&why, "why", false, "print the block of memory too, and where each of its lines comes from")
 		return c
 	}
+}
+
+// provenance prints a block, and what explains each of its lines.
+func (r *Runner) provenance(ctx context.Context, block string) error {
+	if block == "" {
+		_, err := fmt.Fprintln(r.Out, "(no memory was relevant enough)")
+		return err
+	}
+	fmt.Fprintf(r.Out, "\n%s\n", cleanLines(block))
+	explain, err := r.App.Catalog.Get("memory.explain")
+	if err != nil {
+		return err
+	}
+	for _, line := range strings.Split(block, "\n") {
+		handle, _, found := strings.Cut(strings.TrimPrefix(line, "["), "]")
+		if !found || !strings.HasPrefix(line, "[") {
+			continue
+		}
+		raw, err := json.Marshal(map[string]string{"handle": handle})
+		if err != nil {
+			return err
+		}
+		out, err := explain.Call(ctx, r.Agent(), raw)
+		if err != nil {
+			return err
+		}
+		if err := r.show(out); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Once runs one turn for a program.
@@ -104,7 +142,8 @@ func Once(t Talk) Command {
 				if err != nil {
 					return err
 				}
-				return r.turn(c.Context(), t, &w, text)
+				_, err = r.turn(c.Context(), t, &w, text)
+				return err
 			},
 		}
 		c.Flags().StringVar(&message, "message", "", "what is said; standard input if absent or -")
@@ -126,12 +165,11 @@ func (r *Runner) message(text string) (string, error) {
 }
 
 // turn runs one message and prints the answer, as it comes where a person reads.
-func (r *Runner) turn(ctx context.Context, t Talk, w *where, text string) error {
+func (r *Runner) turn(ctx context.Context, t Talk, w *where, text string) (runtime.Result, error) {
 	if err := t.Warm(ctx, r.Agent()); err != nil {
-		return err
+		return runtime.Result{}, err
 	}
-	_, err := r.say(ctx, t, runtime.Turn{Agent: r.Agent(), Session: w.of(w.session), Text: text})
-	return err
+	return r.say(ctx, t, runtime.Turn{Agent: r.Agent(), Session: w.of(w.session), Text: text})
 }
 
 // say runs a turn and prints the answer: as it comes, or whole with --json.
