@@ -84,8 +84,8 @@ func start(w *writer, o Options) *Journal {
 }
 
 // Append queues JSON objects, which will stand in the log together and in this
-// order, and returns at once. Each is non-empty, has no newline and no members
-// seq or crc, and belongs to the journal from then on. A full queue is waited
+// order, and returns at once. Each has at most MaxObject bytes, no newline and no
+// members seq or crc, and belongs to the journal from then on. A full queue is waited
 // for as long as Options.QueueWait, then the answer is ErrBackpressure and
 // nothing is queued.
 //
@@ -120,8 +120,8 @@ func (j *Journal) Write(ctx context.Context, objects ...[]byte) (first int64, er
 func newEntry(objects [][]byte) (*entry, error) {
 	e := &entry{objects: objects}
 	for _, object := range objects {
-		if len(object)+maxSeal > MaxLine {
-			return nil, memory.Errorf(memory.ErrInvalid, "a line of %d bytes is longer than the log takes (%d)", len(object)+maxSeal, MaxLine)
+		if len(object) > MaxObject {
+			return nil, memory.Errorf(memory.ErrInvalid, "an object of %d bytes is longer than the log takes (%d)", len(object), MaxObject)
 		}
 		e.bytes += len(object) + maxSeal
 	}

@@ -12,6 +12,9 @@ const MaxLine = 8 << 20
 // maxSeal is the most bytes that sealing adds to an object.
 const maxSeal = len(`,"seq":9223372036854775807`) + sealLength + 1
 
+// MaxObject is the most bytes that an object may have before it is sealed.
+const MaxObject = MaxLine - maxSeal
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // The end of a line: sealStart, 8 hex digits, sealEnd.

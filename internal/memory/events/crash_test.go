@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -133,9 +134,26 @@ func (plainly) Value(v any) any      { return v }
 // child is a running child and the ids that it has acknowledged.
 type child struct {
 	cmd   *exec.Cmd
-	acked []string
 	read  chan struct{} // closed once its output has ended
 	first chan struct{} // closed at the first acknowledgement
+
+	mu  sync.Mutex
+	ids []string
+}
+
+// acked returns the ids acknowledged so far.
+func (c *child) acked() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.ids)
+}
+
+func (c *child) acknowledge(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ids = append(c.ids, id); len(c.ids) == 1 {
+		close(c.first)
+	}
 }
 
 func startChild(t *testing.T, dir string) *child {
@@ -160,22 +178,26 @@ func startChild(t *testing.T, dir string) *child {
 			if len(lines.Text()) < len("evt_")+26 {
 				continue // cut by the kill
 			}
-			if c.acked = append(c.acked, lines.Text()); len(c.acked) == 1 {
-				close(c.first)
-			}
+			c.acknowledge(lines.Text())
 		}
 	}()
 	return c
 }
 
-// kill kills the child some time after its first acknowledgement.
-func (c *child) kill(t *testing.T, after time.Duration) []string {
+// wait waits for the first acknowledgement.
+func (c *child) wait(t *testing.T) {
 	t.Helper()
 	select {
 	case <-c.first:
 	case <-c.read:
 		t.Fatal("the child ended by itself")
 	}
+}
+
+// kill kills the child some time after its first acknowledgement.
+func (c *child) kill(t *testing.T, after time.Duration) []string {
+	t.Helper()
+	c.wait(t)
 	<-time.After(after)
 	if err := c.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -184,7 +206,7 @@ func (c *child) kill(t *testing.T, after time.Duration) []string {
 	if err := c.cmd.Wait(); err == nil {
 		t.Fatal("the child was not killed")
 	}
-	return c.acked
+	return c.acked()
 }
 
 // checkAcknowledged fails unless every acknowledged id is in the log once and

@@ -124,7 +124,7 @@ func (l *Log) encode(events []memory.Event) (ready []memory.Event, objects [][]b
 			if err != nil {
 				return nil, nil, err
 			}
-			if len(object) > maxObject {
+			if len(object) > journal.MaxObject {
 				return nil, nil, &memory.FieldError{Field: "metadata", Reason: "must be at most 8 MiB together with the text"}
 			}
 			objects = append(objects, object)
@@ -133,9 +133,6 @@ func (l *Log) encode(events []memory.Event) (ready []memory.Event, objects [][]b
 	}
 	return ready, objects, nil
 }
-
-// maxObject leaves room for what the journal adds.
-const maxObject = journal.MaxLine - 64
 
 // refused logs the ids of events that found no room, and returns err.
 func (l *Log) refused(events []memory.Event, err error) error {
