@@ -27,6 +27,7 @@ type Job struct {
 	// Since is when the schedule began to count: when the job was added or resumed.
 	Since     time.Time  `json:"since"`
 	LastStart *time.Time `json:"last_start"`
+	Starts    int64      `json:"starts"`  // so often it was started; tells one start from another on any clock
 	Running   *Run       `json:"running"` // started, and not known to have ended
 	// Stuck says that the last run has passed its deadline and not returned. The
 	// job is not started again before it does, or its process ends.
@@ -151,6 +152,7 @@ func (j *Job) begin(r Run) {
 		j.Since = r.Started
 	}
 	j.LastStart, j.Running = &r.Started, &r
+	j.Starts++
 }
 
 // end notes that the running run has ended, or passed its deadline without

@@ -73,10 +73,17 @@ type loop struct {
 
 // arming is when a job is due, as this process sees it.
 type arming struct {
-	of     string        // what it was computed from
+	of     basis         // what it was computed from
 	wall   time.Time     // due when the clock shows this
 	mono   time.Duration // due when this has elapsed, whatever the clock shows
 	notYet time.Duration // after a start that failed: not before this has elapsed
+}
+
+// basis is what of a job decides when it is due.
+type basis struct {
+	schedule, zone string
+	since          int64 // Unix nanoseconds
+	starts         int64
 }
 
 // run starts what is due until ctx ends.
@@ -219,10 +226,7 @@ func (l *loop) arm(jobs []Job, now time.Time, elapsed time.Duration) {
 		if j.Paused {
 			continue
 		}
-		of := fmt.Sprint(j.Schedule, j.Timezone, j.Since.UnixNano())
-		if j.LastStart != nil {
-			of = fmt.Sprint(of, j.LastStart.UnixNano())
-		}
+		of := basis{j.Schedule, j.Timezone, j.Since.UnixNano(), j.Starts}
 		if a, same := l.armed[j.key()]; same && a.of == of {
 			live[j.key()] = a
 			continue
@@ -239,11 +243,9 @@ func (l *loop) arm(jobs []Job, now time.Time, elapsed time.Duration) {
 // launch starts a job that is due. Where its last run has not returned it is
 // skipped: counted, and due again at its next time.
 func (l *loop) launch(ctx context.Context, j *Job, a arming) error {
-	seen := j.LastStart
 	run := Run{Due: a.wall.UTC(), Started: l.wall(), Trigger: BySchedule}
 	claimed, unlock, err := l.claim(ctx, j, run, func(now *Job) bool {
-		moved := (now.LastStart == nil) != (seen == nil) || seen != nil && !now.LastStart.Equal(*seen)
-		return !now.Paused && !moved
+		return !now.Paused && now.Starts == j.Starts
 	})
 	switch {
 	case errors.Is(err, errBusy):
