@@ -143,6 +143,12 @@ func (sc *scanner) take(c class, p int, x syntax) int {
 		}
 		x = bare // <token>, as manuals write what is to be filled in
 	}
+	return sc.takePlain(c, p, x)
+}
+
+// takePlain reads a value at p that no quotes enclose.
+func (sc *scanner) takePlain(c class, p int, x syntax) int {
+	s := sc.s
 	if body, _, closing := opening(s, p); closing != "" { // a string that does not end, or the end of one
 		if body < len(s) && strings.IndexByte("+,.)", s[body]) >= 0 {
 			return 0

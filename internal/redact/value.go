@@ -49,14 +49,15 @@ func (sc *scanner) separator(start, end int, isFlag bool) (int, syntax) {
 			return at, x
 		}
 	}
-	if quoted && p < len(s) && s[p] == '>' {
-		return sc.elementValue(p)
-	}
-	if quoted && p < len(s) && s[p] == '{' {
-		return sc.defaultValue(p)
-	}
-	if quoted && p < len(s) && s[p] == ',' && startsString(s, skipBlanks(s, p+1)) {
-		return argument(s, start, p+1, isFlag)
+	if quoted && p < len(s) {
+		switch {
+		case s[p] == '>':
+			return sc.elementValue(p)
+		case s[p] == '{':
+			return sc.defaultValue(p)
+		case s[p] == ',' && startsString(s, skipBlanks(s, p+1)):
+			return argument(s, start, p+1, isFlag)
+		}
 	}
 	if p == end && p < len(s) && s[p] == ',' && startsString(s, skipBlanks(s, p+1)) {
 		return skipBlanks(s, p+1), bare // equal(password, "x")
@@ -70,6 +71,11 @@ func (sc *scanner) separator(start, end int, isFlag bool) (int, syntax) {
 		}
 		return sc.valueStart(at, x), x
 	}
+	return apart(s, p, end, quoted, isFlag)
+}
+
+// apart answers the place and syntax of a value at p that only blanks set apart from its name, which ends at end.
+func apart(s string, p, end int, quoted, isFlag bool) (int, syntax) {
 	switch {
 	case isFlag && p == end && p < len(s) && s[p] == '+': // an escaped blank
 		return p + 1, flag
