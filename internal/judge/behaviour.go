@@ -303,18 +303,19 @@ func (x *exchange) every(pause time.Duration, act func() bool) {
 // flush sends what is written.
 func (x *exchange) flush() { x.w.(http.Flusher).Flush() }
 
-// bomb is a chat completion of 100 MB, packed.
+// bomb is a chat completion of 100 MB, packed. A gzip file may have any number of
+// members, so one megabyte is packed once.
 var bomb = sync.OnceValue(func() string {
-	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	send(z, `{"choices":[{"index":0,"message":{"role":"assistant","content":"`)
-	mega := strings.Repeat("a", 1<<20)
-	for range 100 {
-		send(z, mega)
-	}
-	send(z, `"},"finish_reason":"stop"}]}`)
+	return packed(`{"choices":[{"index":0,"message":{"role":"assistant","content":"`) +
+		strings.Repeat(packed(strings.Repeat("a", 1<<20)), 100) + packed(`"},"finish_reason":"stop"}]}`)
+})
+
+func packed(s string) string {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	send(z, s)
 	if err := z.Close(); err != nil {
 		panic(fmt.Sprintf("judge: %v", err))
 	}
-	return packed.String()
-})
+	return out.String()
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // Names of the environment in which a test binary runs as a child.
@@ -55,6 +56,7 @@ func MaybeChild(parts map[string]Part) {
 type Child struct {
 	t      testing.TB
 	cmd    *exec.Cmd
+	pipe   *os.File
 	acks   *bufio.Reader
 	stderr strings.Builder
 }
@@ -70,7 +72,7 @@ func StartChild(t testing.TB, part, dir string, env ...string) *Child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Child{t: t, cmd: exec.Command(exe, "-test.run=^$"), acks: bufio.NewReader(read)}
+	c := &Child{t: t, pipe: read, cmd: exec.Command(exe, "-test.run=^$"), acks: bufio.NewReader(read)}
 	c.cmd.Env = append(append(os.Environ(), childPart+"="+part, childDir+"="+dir), env...)
 	c.cmd.Stderr = &c.stderr
 	c.cmd.ExtraFiles = []*os.File{write}
@@ -78,7 +80,10 @@ func StartChild(t testing.TB, part, dir string, env ...string) *Child {
 	if closing := write.Close(); err != nil || closing != nil {
 		t.Fatal(errors.Join(err, closing))
 	}
-	t.Cleanup(func() {
+	t.Cleanup(func() { // a test that failed in between leaves nothing running
+		if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Error(err)
+		}
 		if err := read.Close(); err != nil {
 			t.Error(err)
 		}
@@ -86,14 +91,29 @@ func StartChild(t testing.TB, part, dir string, env ...string) *Child {
 	return c
 }
 
+// patience is how long a child may go without an acknowledgement before it
+// counts as hung.
+const patience = time.Minute
+
 // Ack waits for the next acknowledgement; false once there will be none, because
-// the child has ended.
+// the child has ended. A child that hangs fails the test, which then shows where
+// it hangs.
 func (c *Child) Ack() (string, bool) {
-	line, err := c.acks.ReadString('\n')
-	if err != nil {
+	if err := c.pipe.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		c.t.Error(err)
 		return "", false
 	}
-	return strings.TrimSuffix(line, "\n"), true
+	line, err := c.acks.ReadString('\n')
+	switch {
+	case err == nil:
+		return strings.TrimSuffix(line, "\n"), true
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		c.t.Errorf("the child has acknowledged nothing for %s", patience)
+		if err := c.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+			c.t.Error(err)
+		}
+	}
+	return "", false
 }
 
 // Kill ends the child as kill -9 does, and returns the acknowledgements that
