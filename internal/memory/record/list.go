@@ -222,10 +222,11 @@ func (s *Store) List(ctx context.Context, q Query) (entries []Entry, more bool, 
 }
 
 const (
-	listColumns  = "SELECT r.record_kind, r.record_id, r.created_at, r.updated_at, r.ttl_seconds FROM "
-	taggedTables = `memory_record_tags t CROSS JOIN memory_records r
-		ON r.namespace = t.namespace AND r.record_kind = t.record_kind AND r.record_id = t.record_id`
-	hasTag = "EXISTS (SELECT 1 FROM memory_record_tags x WHERE x.namespace = r.namespace AND x.record_kind = r.record_kind AND x.record_id = r.record_id AND x.tag "
+	fromRecords = "SELECT r.record_kind, r.record_id, r.created_at, r.updated_at, r.ttl_seconds FROM memory_records r WHERE "
+	fromTags    = `SELECT t.record_kind, t.record_id, r.created_at, r.updated_at, r.ttl_seconds FROM memory_record_tags t CROSS JOIN memory_records r
+		ON r.namespace = t.namespace AND r.record_kind = t.record_kind AND r.record_id = t.record_id WHERE t.namespace = ? AND t.tag = ? AND `
+	inOrder = " ORDER BY 1, 2 LIMIT ? OFFSET ?"
+	hasTag  = "EXISTS (SELECT 1 FROM memory_record_tags x WHERE x.namespace = r.namespace AND x.record_kind = r.record_kind AND x.record_id = r.record_id AND x.tag "
 )
 
 // maxArms bounds the parts of a statement that merges the records of several
@@ -249,7 +250,7 @@ func (q Query) statement(ctx context.Context, tx *sql.Tx) (string, []any, error)
 		return "", nil, err
 	}
 	where, args, err = haveSome(where, args, some)
-	return listColumns + "memory_records r WHERE " + where + " ORDER BY r.record_kind, r.record_id LIMIT ? OFFSET ?", args, err
+	return fromRecords + where + inOrder, args, err
 }
 
 func (q Query) bySomeTags(some []string) (string, []any, error) {
@@ -260,10 +261,10 @@ func (q Query) bySomeTags(some []string) (string, []any, error) {
 	var arms []string
 	var args []any
 	for _, tag := range some {
-		arms = append(arms, listColumns+taggedTables+" WHERE t.namespace = ? AND t.tag = ? AND "+where)
+		arms = append(arms, fromTags+where)
 		args = append(append(args, q.Namespace, tag), each...)
 	}
-	return strings.Join(arms, " UNION ") + " ORDER BY 1, 2 LIMIT ? OFFSET ?", args, nil
+	return strings.Join(arms, " UNION ") + inOrder, args, nil
 }
 
 func (q Query) byAllTags(ctx context.Context, tx *sql.Tx, all, some []string) (string, []any, error) {
@@ -281,8 +282,7 @@ func (q Query) byAllTags(ctx context.Context, tx *sql.Tx, all, some []string) (s
 		}
 	}
 	where, args, err = haveSome(where, args, some)
-	return listColumns + taggedTables + " WHERE t.namespace = ? AND t.tag = ? AND " + where + " ORDER BY t.record_kind, t.record_id LIMIT ? OFFSET ?",
-		append([]any{q.Namespace, first}, args...), err
+	return fromTags + where + inOrder, append([]any{q.Namespace, first}, args...), err
 }
 
 // haveSome adds the condition that a record has one of some tags, if any are given.
@@ -328,24 +328,26 @@ func prefixEnd(p string) string {
 	return string(b)
 }
 
-// rarest returns the tag that the fewest records have, counting a thousand at
-// most of each.
+// maxCount bounds what counting a tag may cost: beyond, tags count as equally
+// common.
+const maxCount = 16 << 10
+
+// rarest returns the tag that the fewest records have. It counts only as far as
+// it takes to find one, so that a rare tag is found fast beside a common one.
 func rarest(ctx context.Context, tx *sql.Tx, namespace string, tags []string) (string, error) {
 	if len(tags) == 1 {
 		return tags[0], nil
 	}
-	best, least := "", int64(-1)
-	for _, tag := range tags {
-		var n int64
-		err := tx.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM memory_record_tags WHERE namespace = ? AND tag = ? LIMIT 1000)", namespace, tag).Scan(&n)
-		if err != nil {
-			return "", err
-		}
-		if least < 0 || n < least {
-			best, least = tag, n
+	for bound := maxCount / 64; bound <= maxCount; bound *= 8 {
+		for _, tag := range tags {
+			var n int
+			err := tx.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM memory_record_tags WHERE namespace = ? AND tag = ? LIMIT ?)", namespace, tag, bound).Scan(&n)
+			if err != nil || n < bound {
+				return tag, err
+			}
 		}
 	}
-	return best, nil
+	return tags[0], nil
 }
 
 func unique(list []string) []string {

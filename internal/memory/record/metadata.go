@@ -105,12 +105,14 @@ func timeRule(raw json.RawMessage) error {
 }
 
 func confidenceRule(raw json.RawMessage) error {
-	x, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil || x < 0 || x > 1 || raw[0] == '"' {
+	if x, err := floatOf(raw); err != nil || x < 0 || x > 1 {
 		return fmt.Errorf("must be a number from 0 to 1")
 	}
 	return nil
 }
+
+// floatOf reads a JSON number.
+func floatOf(raw json.RawMessage) (float64, error) { return strconv.ParseFloat(string(raw), 64) }
 
 func countRule(raw json.RawMessage) error {
 	n, err := decodeInteger(raw)

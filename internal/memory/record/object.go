@@ -155,9 +155,12 @@ func items(raw json.RawMessage) ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// decodeText reads a JSON string. One with half of a surrogate pair is refused:
-// Go would read all such halves as the same character.
+// decodeText reads a JSON value that must be a string. One with half of a
+// surrogate pair is refused: Go would read all such halves as the same character.
 func decodeText(raw json.RawMessage) (string, error) {
+	if len(raw) > 1 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1]), nil
+	}
 	var s *string
 	if err := json.Unmarshal(raw, &s); err != nil || s == nil {
 		return "", fmt.Errorf("must be a string")

@@ -33,9 +33,9 @@ func (s *Store) StorePattern(ctx context.Context, name string, fragment json.Raw
 	if list, err := parseObject("fragment.labels", labels); err != nil || len(list) == 0 {
 		return "", "", "", &memory.FieldError{Field: "fragment.labels", Reason: "must be a JSON object with members"}
 	}
-	raw, err := s.clean(o.raw())
+	raw, err := s.clean("fragment", o.raw())
 	if err != nil {
-		return "", "", "", fmt.Errorf("store pattern: %w", err)
+		return "", "", "", err
 	}
 	v, err := decodeAny(raw)
 	if err != nil {

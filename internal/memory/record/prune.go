@@ -14,7 +14,7 @@ var expirySQL = instantSQL("created_at") + " + ttl_seconds * 1000000"
 
 // pruneBatch is how many records one transaction of Prune looks at. Others who
 // write wait no longer than for one such batch; readers never wait.
-const pruneBatch = 500
+const pruneBatch = 1000
 
 // Prune removes the records that have expired, of one namespace or, where it is
 // empty, of all, and leaves those alone that the configuration protects. A time
@@ -61,13 +61,18 @@ type place struct {
 	set    bool
 }
 
+// pruneQuery selects what to prune next. Its parameters: now, whether there is a
+// place to go on from, that place, namespace or "", protected namespaces as JSON,
+// limit.
+var pruneQuery = `SELECT id, created_at, ` + expirySQL + ` FROM memory_records INDEXED BY idx_memory_expiry
+	WHERE ttl_seconds IS NOT NULL AND ` + expirySQL + ` < ?1 AND (NOT ?2 OR (` + expirySQL + `, id) > (?3, ?4))
+		AND (?5 = '' OR namespace = ?5) AND namespace NOT IN (SELECT value FROM json_each(?6))
+	ORDER BY ` + expirySQL + `, id LIMIT ?7`
+
 // pruneSome removes the next batch of expired records after from, which it
 // moves on. done means that no more are left.
 func pruneSome(ctx context.Context, tx *sql.Tx, now int64, from *place, namespace, protected string) (removed int64, done bool, err error) {
-	rows, err := tx.QueryContext(ctx, `SELECT id, created_at, `+expirySQL+` FROM memory_records INDEXED BY idx_memory_expiry
-		WHERE ttl_seconds IS NOT NULL AND `+expirySQL+` < ?1 AND (NOT ?2 OR (`+expirySQL+`, id) > (?3, ?4))
-			AND (?5 = '' OR namespace = ?5) AND namespace NOT IN (SELECT value FROM json_each(?6))
-		ORDER BY `+expirySQL+`, id LIMIT ?7`, now, from.set, from.at, from.number, namespace, protected, pruneBatch)
+	rows, err := tx.QueryContext(ctx, pruneQuery, now, from.set, from.at, from.number, namespace, protected, pruneBatch)
 	if err != nil {
 		return 0, false, err
 	}

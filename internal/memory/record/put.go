@@ -31,24 +31,6 @@ type Write struct {
 	Metadata json.RawMessage
 }
 
-// row is what a write stores. A nil metadata is none.
-type row struct {
-	Key
-	createdAt, updatedAt string
-	ttl                  *int64
-	payload, metadata    json.RawMessage
-}
-
-// stored is what a write finds.
-type stored struct {
-	number    int64
-	createdAt string
-	updatedAt string
-	ttl       *int64
-	payload   string
-	metadata  sql.NullString
-}
-
 // Put creates a record or replaces one whole; a replaced one keeps its time of
 // creation. An expired record counts as absent. created tells which it was, at
 // is the time stored.
@@ -65,16 +47,16 @@ func (s *Store) Put(ctx context.Context, w Write) (created bool, at string, err 
 	if r.ttl == nil {
 		r.ttl = s.config.DefaultTTL[w.Namespace]
 	}
-	if r.payload, err = s.clean(payload.raw()); err != nil {
-		return false, "", fmt.Errorf("put record: %w", err)
+	if r.payload, err = s.clean("payload", payload.raw()); err != nil {
+		return false, "", err
 	}
-	if r.metadata, err = s.clean(metadata); err != nil {
-		return false, "", fmt.Errorf("put record: %w", err)
+	if r.metadata, err = s.clean("metadata", metadata); err != nil {
+		return false, "", err
 	}
-	err = s.update(ctx, func(tx *sql.Tx) error {
+	err = s.updateTable(ctx, func(t *table) error {
 		now := s.now()
 		r.createdAt, r.updatedAt = formatTime(now), formatTime(now)
-		have, found, err := find(ctx, tx, w.Key)
+		have, found, err := t.find(ctx, w.Key)
 		if err != nil {
 			return err
 		}
@@ -82,7 +64,7 @@ func (s *Store) Put(ctx context.Context, w Write) (created bool, at string, err 
 		if !created {
 			r.createdAt = have.createdAt
 		}
-		return save(ctx, tx, r, have.number)
+		return t.save(ctx, r, have.number)
 	})
 	if err != nil {
 		return false, "", fmt.Errorf("put record: %w", err)
@@ -115,17 +97,17 @@ func (s *Store) Append(ctx context.Context, w Write) (at string, err error) {
 			return "", err
 		}
 	}
-	added, err := s.clean(entry.raw())
+	added, err := s.clean("entry", entry.raw())
 	if err != nil {
-		return "", fmt.Errorf("append to record: %w", err)
+		return "", err
 	}
-	if metadata, err = s.clean(metadata); err != nil {
-		return "", fmt.Errorf("append to record: %w", err)
+	if metadata, err = s.clean("metadata", metadata); err != nil {
+		return "", err
 	}
-	err = s.update(ctx, func(tx *sql.Tx) error {
+	err = s.updateTable(ctx, func(t *table) error {
 		now := s.now()
 		at = formatTime(now)
-		have, found, err := find(ctx, tx, w.Key)
+		have, found, err := t.find(ctx, w.Key)
 		if err != nil {
 			return err
 		}
@@ -135,7 +117,7 @@ func (s *Store) Append(ctx context.Context, w Write) (at string, err error) {
 				r.ttl = s.config.DefaultTTL[w.Namespace]
 			}
 			r.payload = object{}.withEntry(added)
-			return save(ctx, tx, r, have.number)
+			return t.save(ctx, r, have.number)
 		}
 		if r.payload, err = appended(have.payload, added); err != nil {
 			return err
@@ -147,7 +129,7 @@ func (s *Store) Append(ctx context.Context, w Write) (at string, err error) {
 		if r.metadata == nil && have.metadata.Valid {
 			r.metadata = json.RawMessage(have.metadata.String)
 		}
-		return save(ctx, tx, r, have.number)
+		return t.save(ctx, r, have.number)
 	})
 	if err != nil {
 		return "", fmt.Errorf("append to record: %w", err)
@@ -194,10 +176,10 @@ func (s *Store) Touch(ctx context.Context, key Key) (metadata json.RawMessage, a
 	if err := key.check(s.config); err != nil {
 		return nil, "", err
 	}
-	err = s.update(ctx, func(tx *sql.Tx) error {
+	err = s.updateTable(ctx, func(t *table) error {
 		now := s.now()
 		at = formatTime(now)
-		have, found, err := find(ctx, tx, key)
+		have, found, err := t.find(ctx, key)
 		if err != nil {
 			return err
 		}
@@ -219,7 +201,7 @@ func (s *Store) Touch(ctx context.Context, key Key) (metadata json.RawMessage, a
 		o.set(metaLastAccessed, json.RawMessage(`"`+at+`"`))
 		o.set(metaAccessCount, fmt.Appendf(nil, "%d", times+1))
 		metadata = o.raw()
-		return save(ctx, tx, row{key, have.createdAt, at, have.ttl, json.RawMessage(have.payload), metadata}, have.number)
+		return t.save(ctx, row{key, have.createdAt, at, have.ttl, json.RawMessage(have.payload), metadata}, have.number)
 	})
 	if err != nil {
 		return nil, "", fmt.Errorf("touch record: %w", err)
@@ -249,31 +231,6 @@ func (s *Store) Delete(ctx context.Context, key Key) (deleted bool, err error) {
 		return false, fmt.Errorf("delete record: %w", err)
 	}
 	return deleted, nil
-}
-
-// find reads the row of a key, expired or not.
-func find(ctx context.Context, tx *sql.Tx, key Key) (r stored, found bool, err error) {
-	err = tx.QueryRowContext(ctx, `SELECT id, created_at, updated_at, ttl_seconds, payload_json, metadata_json FROM memory_records
-		WHERE namespace = ? AND record_kind = ? AND record_id = ?`, key.Namespace, key.Kind, key.ID).
-		Scan(&r.number, &r.createdAt, &r.updatedAt, &r.ttl, &r.payload, &r.metadata)
-	if errors.Is(err, sql.ErrNoRows) {
-		return stored{}, false, nil
-	}
-	return r, err == nil, err
-}
-
-// save inserts a row, or replaces the one of that number.
-func save(ctx context.Context, tx *sql.Tx, r row, number int64) error {
-	metadata := sql.NullString{String: string(r.metadata), Valid: r.metadata != nil}
-	if number == 0 {
-		_, err := tx.ExecContext(ctx, `INSERT INTO memory_records
-			(namespace, record_kind, record_id, created_at, updated_at, ttl_seconds, payload_json, metadata_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			r.Namespace, r.Kind, r.ID, r.createdAt, r.updatedAt, r.ttl, string(r.payload), metadata)
-		return err
-	}
-	_, err := tx.ExecContext(ctx, `UPDATE memory_records SET created_at = ?, updated_at = ?, ttl_seconds = ?, payload_json = ?, metadata_json = ? WHERE id = ?`,
-		r.createdAt, r.updatedAt, r.ttl, string(r.payload), metadata, number)
-	return err
 }
 
 const recordColumns = "id, namespace, record_kind, record_id, created_at, updated_at, ttl_seconds, payload_json, metadata_json"

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -41,6 +40,9 @@ type Options struct {
 	// written, and refuses secrets in kinds and ids. nil stores what is given:
 	// for hosts whose bytes are their own.
 	Redact redactor
+	// ReadOnly opens a database that exists without changing it: where the disk
+	// refuses more. ErrUnavailable where it must first be brought up to date.
+	ReadOnly bool
 }
 
 // Store is one agent's records. It is safe for concurrent use, by several
@@ -64,22 +66,46 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, memory.Errorf(memory.ErrUnavailable, "create the directory of %s: %w", path, err)
+	open := openDatabase
+	if opts.ReadOnly {
+		open = openReader
 	}
-	if err := adopt(ctx, path); err != nil {
-		return nil, fmt.Errorf("open records: %w", err)
-	}
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return nil, fmt.Errorf("open records: %w", err)
-	}
-	db, err := sqlite.Open(ctx, path, sqlite.Options{Migrations: files})
+	db, err := open(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("open records: %w", err)
 	}
 	return &Store{config: config, now: opts.Now, redact: opts.Redact, path: path, db: db,
 		writing: make(chan struct{}, 1), lock: flock.New(path+".lock", flock.SetPermissions(0o600))}, nil
+}
+
+func openDatabase(ctx context.Context, path string) (*sqlite.DB, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, memory.Errorf(memory.ErrUnavailable, "create the directory of %s: %w", path, err)
+	}
+	if err := adopt(ctx, path); err != nil {
+		return nil, err
+	}
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	return sqlite.Open(ctx, path, sqlite.Options{Migrations: files})
+}
+
+func openReader(ctx context.Context, path string) (*sqlite.DB, error) {
+	db, err := sqlite.Open(ctx, path, sqlite.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	var version int
+	err = sqlite.Classify(db.Reader().QueryRowContext(ctx, "PRAGMA user_version").Scan(&version))
+	if err == nil && version == 0 {
+		err = memory.Errorf(memory.ErrUnavailable, "%s must first be brought up to date, which needs to write", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
 }
 
 // Empty returns a store of nothing, for reading: it checks and answers as a
@@ -123,9 +149,7 @@ func (s *Store) Close() error {
 // Path returns the file that the records are in.
 func (s *Store) Path() string { return s.path }
 
-// update runs fn in one writing transaction. Processes take turns by a lock on a
-// file: SQLite's own waiting is by chance, and under load some would wait too
-// long.
+// update runs fn in one writing transaction, when it is this process's turn.
 func (s *Store) update(ctx context.Context, fn func(*sql.Tx) error) error {
 	if s.db == nil {
 		return memory.Errorf(memory.ErrUnavailable, "%s is open for reading only", s.path)
@@ -136,27 +160,42 @@ func (s *Store) update(ctx context.Context, fn func(*sql.Tx) error) error {
 		return memory.Errorf(memory.ErrUnavailable, "wait for another write: %w", ctx.Err())
 	}
 	defer func() { <-s.writing }()
+	// SQLite's own waiting is by chance, and under load some would wait too long.
 	if _, err := s.lock.TryLockContext(ctx, lockPoll); err != nil {
 		return memory.Errorf(memory.ErrUnavailable, "wait for another process's write: %w", err)
 	}
 	return errors.Join(s.db.Update(ctx, fn), s.lock.Unlock())
 }
 
-// clean takes the secrets out of a JSON value. What holds none is returned as
-// it is.
-func (s *Store) clean(raw json.RawMessage) (json.RawMessage, error) {
+// tryUpdate is update where nobody else is writing; else it does nothing.
+func (s *Store) tryUpdate(ctx context.Context, fn func(*sql.Tx) error) error {
+	select {
+	case s.writing <- struct{}{}:
+	default:
+		return nil
+	}
+	defer func() { <-s.writing }()
+	mine, err := s.lock.TryLock()
+	if err != nil {
+		return memory.Errorf(memory.ErrUnavailable, "lock %s: %w", s.path, err)
+	}
+	if !mine {
+		return nil
+	}
+	return errors.Join(s.db.Update(ctx, fn), s.lock.Unlock())
+}
+
+// clean takes the secrets out of a JSON object; field names it in an error. nil
+// stays nil.
+func (s *Store) clean(field string, raw json.RawMessage) (json.RawMessage, error) {
 	if s.redact == nil || raw == nil {
 		return raw, nil
 	}
-	v, err := decodeAny(raw)
-	if err != nil {
-		return nil, err
+	cleaned, isJSON := s.redact.Value(raw).(json.RawMessage)
+	if !isJSON || len(cleaned) == 0 || cleaned[0] != '{' {
+		return nil, &memory.FieldError{Field: field, Reason: "is nested too deep to be searched for secrets"}
 	}
-	cleaned := s.redact.Value(v)
-	if reflect.DeepEqual(v, cleaned) {
-		return raw, nil
-	}
-	return encode(cleaned)
+	return cleaned, nil
 }
 
 // checkSecret refuses a name that holds a secret: it could not be found again

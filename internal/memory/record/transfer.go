@@ -335,13 +335,13 @@ func (s *Store) Import(ctx context.Context, records iter.Seq2[json.RawMessage, e
 	if err != nil {
 		return Imported{}, err
 	}
-	err = s.update(ctx, func(tx *sql.Tx) error {
+	err = s.updateTable(ctx, func(t *table) error {
 		i := 0
 		for raw, err := range records {
 			if err := cmp.Or(err, ctx.Err()); err != nil {
 				return err
 			}
-			issues, updated, err := s.importOne(ctx, tx, v, fmt.Sprintf("[%d]", i), raw, len(result.Errors) > 0)
+			issues, updated, err := s.importOne(ctx, t, v, fmt.Sprintf("[%d]", i), raw, len(result.Errors) > 0)
 			if err != nil {
 				return err
 			}
@@ -376,8 +376,12 @@ func (s *Store) Import(ctx context.Context, records iter.Seq2[json.RawMessage, e
 }
 
 // importOne checks one envelope and, unless checkOnly, writes it.
-func (s *Store) importOne(ctx context.Context, tx *sql.Tx, v Validator, at string, raw json.RawMessage, checkOnly bool) (issues []Issue, updated bool, err error) {
-	for _, issue := range v.record(at, raw) {
+func (s *Store) importOne(ctx context.Context, t *table, v Validator, at string, raw json.RawMessage, checkOnly bool) (issues []Issue, updated bool, err error) {
+	o, err := parseObject("", raw)
+	if err != nil {
+		return v.notObject(at), false, nil
+	}
+	for _, issue := range v.members(at, o) {
 		if issue.Kind == IssueError {
 			issues = append(issues, issue)
 		}
@@ -385,19 +389,19 @@ func (s *Store) importOne(ctx context.Context, tx *sql.Tx, v Validator, at strin
 	if len(issues) > 0 {
 		return issues, false, nil
 	}
-	r, err := s.rowOf(raw)
+	r, err := s.rowOf(o)
 	if field := memory.FieldOf(err); field != "" {
 		return []Issue{{IssueError, at + "." + field, err.Error()}}, false, nil
 	}
 	if err != nil || checkOnly {
 		return nil, false, err
 	}
-	have, found, err := find(ctx, tx, r.Key)
+	have, found, err := t.find(ctx, r.Key)
 	if err != nil {
 		return nil, false, err
 	}
 	r.times(have, found, s.now())
-	return nil, found, save(ctx, tx, r, have.number)
+	return nil, found, t.save(ctx, r, have.number)
 }
 
 // times completes the times of an imported row.
@@ -410,18 +414,12 @@ func (r *row) times(have stored, found bool, now time.Time) {
 }
 
 // rowOf makes the row of a checked envelope. Times that it lacks are empty.
-func (s *Store) rowOf(raw json.RawMessage) (row, error) {
-	o, err := parseObject("", raw)
+func (s *Store) rowOf(o object) (row, error) {
+	key, err := keyOf(o)
 	if err != nil {
 		return row{}, err
 	}
-	r := row{}
-	for name, to := range map[string]*string{"namespace": &r.Namespace, "record_kind": &r.Kind, "record_id": &r.ID} {
-		text, _ := o.get(name)
-		if *to, err = decodeText(text); err != nil {
-			return row{}, &memory.FieldError{Field: name, Reason: err.Error()}
-		}
-	}
+	r := row{Key: key}
 	if ttl, given := o.get("ttl_seconds"); given && !isNull(ttl) {
 		seconds, err := decodeInteger(ttl)
 		if err != nil {
@@ -446,11 +444,24 @@ func (s *Store) rowOf(raw json.RawMessage) (row, error) {
 		return row{}, err
 	}
 	keepOrigin(&payload, o)
-	if r.payload, err = s.clean(payload.raw()); err != nil {
+	if r.payload, err = s.clean("payload", payload.raw()); err != nil {
 		return row{}, err
 	}
-	r.metadata, err = s.clean(metadata)
+	r.metadata, err = s.clean("metadata", metadata)
 	return r, err
+}
+
+func keyOf(o object) (k Key, err error) {
+	for _, part := range []struct {
+		name string
+		to   *string
+	}{{"namespace", &k.Namespace}, {"record_kind", &k.Kind}, {"record_id", &k.ID}} {
+		raw, _ := o.get(part.name)
+		if *part.to, err = decodeText(raw); err != nil {
+			return Key{}, &memory.FieldError{Field: part.name, Reason: err.Error()}
+		}
+	}
+	return k, nil
 }
 
 // keepOrigin stores an envelope's provenance and flags in the payload's reserved

@@ -106,10 +106,10 @@ func NewValidator(profile string, c Config) (Validator, error) {
 // Check validates one record or a list of them, as JSON.
 func (v Validator) Check(raw json.RawMessage) (Verdict, error) {
 	verdict := Verdict{OK: true, Issues: []Issue{}}
-	raw = bytes.TrimSpace(raw)
 	if !json.Valid(raw) {
 		return Verdict{}, &memory.FieldError{Field: "records", Reason: "must be JSON"}
 	}
+	raw = bytes.TrimSpace(raw)
 	if !isList(raw) {
 		verdict.add(v.record("", raw))
 		return verdict, nil
@@ -167,12 +167,20 @@ func (c *checking) add(kind, path, format string, args ...any) {
 
 // record lists the issues of one record.
 func (v Validator) record(at string, raw json.RawMessage) []Issue {
-	c := &checking{Validator: v, at: at}
 	o, err := parseObject("record", raw)
 	if err != nil {
-		c.add(IssueError, "", "a record must be a JSON object")
-		return c.issues
+		return v.notObject(at)
 	}
+	return v.members(at, o)
+}
+
+func (v Validator) notObject(at string) []Issue {
+	return []Issue{{IssueError, at, "a record must be a JSON object"}}
+}
+
+// members lists the issues of one record that is an object.
+func (v Validator) members(at string, o object) []Issue {
+	c := &checking{Validator: v, at: at}
 	namespace, hasNamespace := c.text(o, "namespace")
 	kind, hasKind := c.text(o, "record_kind")
 	id, hasID := c.text(o, "record_id")

@@ -96,3 +96,31 @@ INSERT OR IGNORE INTO memory_record_tags
 SELECT r.namespace, t.value, r.record_kind, r.record_id
 FROM memory_records r, json_each(CASE WHEN json_valid(r.metadata_json) THEN r.metadata_json END, '$.tags') t
 WHERE t.type = 'text' AND json_type(r.metadata_json, '$.tags') = 'array';
+
+-- Words of the long-term records, for recall. Programs that know nothing of it
+-- may write; so triggers only note what changed, and the words follow when they
+-- are asked for.
+CREATE VIRTUAL TABLE memory_record_fts USING fts5 (main, tokenize = 'unicode61');
+CREATE VIRTUAL TABLE memory_record_prefix USING fts5 (prefix, tokenize = 'unicode61');
+INSERT INTO memory_record_fts (memory_record_fts, rank) VALUES ('secure-delete', 1);
+INSERT INTO memory_record_prefix (memory_record_prefix, rank) VALUES ('secure-delete', 1);
+
+CREATE TABLE memory_record_pending (number INTEGER PRIMARY KEY) STRICT;
+
+CREATE TRIGGER memory_record_pending_insert AFTER INSERT ON memory_records WHEN NEW.namespace = 'long_term'
+BEGIN
+	INSERT OR IGNORE INTO memory_record_pending VALUES (NEW.id);
+END;
+
+CREATE TRIGGER memory_record_pending_update AFTER UPDATE OF namespace, record_kind, record_id, payload_json ON memory_records
+WHEN NEW.namespace = 'long_term' OR OLD.namespace = 'long_term'
+BEGIN
+	INSERT OR IGNORE INTO memory_record_pending VALUES (NEW.id);
+END;
+
+CREATE TRIGGER memory_record_pending_delete AFTER DELETE ON memory_records WHEN OLD.namespace = 'long_term'
+BEGIN
+	INSERT OR IGNORE INTO memory_record_pending VALUES (OLD.id);
+END;
+
+INSERT INTO memory_record_pending SELECT id FROM memory_records WHERE namespace = 'long_term';
