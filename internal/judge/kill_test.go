@@ -127,7 +127,7 @@ type asDistiller struct{ llm.Completer }
 
 func (d asDistiller) Complete(ctx context.Context, system, user string, schema json.Marshaler) (string, distill.Usage, error) {
 	text, u, err := d.Completer.Complete(ctx, system, user, schema)
-	return text, distill.Usage{Model: d.Name(), Calls: u.Calls, TokensIn: u.TokensIn, TokensOut: u.TokensOut}, err
+	return text, distill.Usage{Model: "stub", Calls: u.Calls, TokensIn: u.TokensIn, TokensOut: u.TokensOut}, err
 }
 
 // turn is a turn unlike any other, so that no two are taken for one.

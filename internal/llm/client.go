@@ -104,20 +104,27 @@ func (c *Client) Chat(ctx context.Context, req Request) (Reply, error) {
 	if err := c.breaker.Allow(); err != nil {
 		return Reply{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	limited, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
 	var used Usage
 	for try := 0; ; try++ {
-		reply, streamed, err := c.ask(ctx, req)
+		reply, streamed, err := c.ask(limited, req)
 		used.add(reply.Usage)
 		reply.Usage = used
-		if err == nil || streamed || !retryable(err) || try == c.config.MaxRetries {
-			return reply, err
-		}
-		if !sleep(ctx, c.backoff(try, err)) {
-			return reply, err
+		if err == nil || streamed || !retryable(err) || try == c.config.MaxRetries || !sleep(limited, c.backoff(try, err)) {
+			return reply, c.tooSlow(ctx, err)
 		}
 	}
+}
+
+// tooSlow says in err which limit has passed, where it was this client's and not
+// the caller's.
+func (c *Client) tooSlow(ctx context.Context, err error) error {
+	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return memory.WithHint(memory.Errorf(memory.ErrUnavailable, "%s has not answered within %s: %w", c.host, c.config.Timeout, err),
+		"if the model is that slow, raise model.timeout")
 }
 
 // check reports what no endpoint would take.
@@ -217,9 +224,6 @@ func (c *Client) reserve(ctx context.Context, req Request, in int) (func(Usage) 
 
 // Name returns what the model is called at its endpoint.
 func (c *Client) Name() string { return c.config.Model }
-
-// Host returns the endpoint's host and port.
-func (c *Client) Host() string { return c.host }
 
 // Close drops idle connections.
 func (c *Client) Close() { c.out.CloseIdleConnections() }

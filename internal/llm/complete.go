@@ -36,6 +36,3 @@ func (c Completer) Complete(ctx context.Context, system, user string, schema jso
 	}
 	return reply.Text, reply.Usage, err
 }
-
-// Name returns what the model is called at its endpoint.
-func (c Completer) Name() string { return c.client.Name() }

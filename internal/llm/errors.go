@@ -2,7 +2,6 @@ package llm
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -148,13 +147,27 @@ func (w *wire) classify(err error) error {
 	}
 	switch {
 	case w.status == 0 && w.sent:
-		return memory.WithHint(kinded(err), cmp.Or(memory.HintOf(err), "is the endpoint running? check model.base_url"))
+		return unreached(kinded(err))
 	case w.status == 0:
 		return memory.WithHint(memory.Errorf(memory.ErrInvalid, "the request cannot be sent: %w", err), "choose another model.name, or fewer options")
 	case w.status >= http.StatusBadRequest:
 		return w.statusError(err)
 	}
 	return w.replyError(err)
+}
+
+// unreached adds to an error without an answer what to look at.
+func unreached(err error) error {
+	var redirect *egress.RedirectError
+	switch {
+	case memory.HintOf(err) != "":
+		return err
+	case errors.As(err, &redirect):
+		return memory.WithHint(err, "if you trust the place that it leads to, put that into model.base_url")
+	case errors.Is(err, memory.ErrUnavailable):
+		return memory.WithHint(err, "is the endpoint running? check model.base_url")
+	}
+	return err
 }
 
 // kinded makes an error of transport an ErrUnavailable, unless it has a kind
@@ -189,7 +202,7 @@ func (w *wire) replyError(err error) error {
 	case errors.As(err, &api): // an error inside a stream
 		return &brokenError{what: w.host + " reports an error in its answer: " + w.clean(api.Message)}
 	case errors.As(err, &syntax), errors.As(err, &kind), errors.Is(err, io.EOF):
-		return &ReplyError{Class: NotJSON}
+		return memory.WithHint(&ReplyError{Class: NotJSON}, "check model.base_url: it usually ends in /v1")
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &brokenError{what: w.host + " broke off its answer"}
 	}

@@ -242,7 +242,7 @@ func (a *answer) usage(w *wire, in int) Usage {
 	case w.status == 0 || w.status >= 300:
 		return Usage{Calls: 1}
 	case a.counted.PromptTokens+a.counted.CompletionTokens > 0:
-		return Usage{Calls: 1, TokensIn: a.counted.PromptTokens, TokensOut: a.counted.CompletionTokens}
+		return Usage{Calls: 1, TokensIn: credible(a.counted.PromptTokens), TokensOut: credible(a.counted.CompletionTokens)}
 	}
 	parts := []string{a.text.String()}
 	for _, call := range a.calls {
@@ -250,3 +250,7 @@ func (a *answer) usage(w *wire, in int) Usage {
 	}
 	return Usage{Calls: 1, TokensIn: in, TokensOut: estimate(parts...), Estimated: true}
 }
+
+// credible bounds a count that the endpoint gives, so that a wrong one cannot
+// fill an account up again.
+func credible(tokens int) int { return min(max(0, tokens), 1<<30) }

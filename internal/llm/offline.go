@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -171,12 +172,22 @@ func fromMemory(asked string, block []line) string {
 	}
 	best := bestLines(asked, block)
 	if len(best) == 0 {
-		return "I don't know. The nearest that I remember:\n" + quoted(block[:min(2, len(block))]) + "\n" + about
+		return nearest(block)
 	}
 	if len(best) == 1 {
 		return "From memory: " + best[0].String()
 	}
 	return "From memory:\n" + quoted(best)
+}
+
+// nearest is the answer where no line of the block shares a word with the
+// question: recall has its own reasons for them, such as related words.
+func nearest(block []line) string {
+	telling := slices.DeleteFunc(slices.Clone(block), func(l line) bool { return asks(l.text) || ownWords.MatchString(l.text) })
+	if len(telling) == 0 {
+		return "I don't know: I have no memory of that.\n" + about
+	}
+	return "I don't know. The nearest that I remember:\n" + quoted(telling[:min(2, len(telling))]) + "\n" + about
 }
 
 func quoted(lines []line) string {
@@ -191,28 +202,46 @@ func (l line) String() string {
 	return fmt.Sprintf("%s [%s] (%s)", clip(l.text, maxQuoted), l.handle, l.source)
 }
 
-// bestLines returns the lines that share words with s, most first. A line with
-// less than half of the best one's is left out.
+// bestLines returns the lines that tell something on s: those that share its
+// words, most first, what the assistant said last. Questions tell nothing, nor
+// do earlier answers of this answerer, nor a line that only repeats a better one;
+// and a line with less than half of the best one's words is left out.
 func bestLines(s string, block []line) []line {
 	wanted := stems(s)
-	shared := func(l line) int {
-		n, has := 0, stems(l.text+" "+l.source)
+	shared := map[string]int{} // by handle
+	for _, l := range block {
+		has := stems(l.text + " " + l.source)
 		for stem := range wanted {
 			if has[stem] {
-				n++
+				shared[l.handle]++
 			}
 		}
-		return n
 	}
-	sorted := slices.Clone(block)
-	slices.SortStableFunc(sorted, func(a, b line) int { return shared(b) - shared(a) })
+	telling := slices.DeleteFunc(slices.Clone(block), func(l line) bool {
+		return shared[l.handle] == 0 || asks(l.text) || ownWords.MatchString(l.text)
+	})
+	slices.SortStableFunc(telling, func(a, b line) int {
+		return cmp.Or(shared[b.handle]-shared[a.handle], a.rank()-b.rank())
+	})
 	var best []line
-	for _, l := range sorted {
-		if n := shared(l); n > 0 && 2*n >= shared(sorted[0]) && len(best) < maxLines {
+	for _, l := range telling {
+		repeats := func(better line) bool { return strings.Contains(l.text, better.text) }
+		if 2*shared[l.handle] >= shared[telling[0].handle] && len(best) < maxLines && !slices.ContainsFunc(best, repeats) {
 			best = append(best, l)
 		}
 	}
 	return best
+}
+
+// ownWords begin the answers of this answerer.
+var ownWords = regexp.MustCompile(`^(?:From memory:|Noted, I will remember|I don't know|I cannot do that|I hear you, but|Hello\. Ask me|You are welcome\.)`)
+
+// rank is 1 for what an assistant said, 0 for the rest.
+func (l line) rank() int {
+	if strings.Contains(l.source, string(Assistant)) {
+		return 1
+	}
+	return 0
 }
 
 // stems returns the terms under which the words of s that mean something are
