@@ -286,11 +286,7 @@ func (h *house) app() cli.App {
 
 	c.Add(events.NewService(h.readLog).Ops()...)
 	items := working.NewService(h.items.read, h.items.write, episodesOf{h})
-	for _, o := range items.Ops() {
-		if o.Name != "memory.get" && o.Name != "memory.explain" {
-			c.Add(o)
-		}
-	}
+	c.Add(items.Ops()...)
 	c.Add(care.NewHandles(items, h.items.read, h.followed, nil).Ops()...)
 	c.Add(chk.Ops()...)
 	c.Add(rec.Ops()...)

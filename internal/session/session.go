@@ -53,8 +53,8 @@ func Open(dir string, o Options) *Store {
 // session that exists, members that were empty are filled from want, and an
 // ended one is taken up again. Its kind is fixed, and so is the user of a
 // private session: another one is ErrConflict, since what one person said must
-// not reach another. An empty kind stands for main; Agent and Started are set by
-// the store.
+// not reach another. An empty kind stands for main; Agent is set by the store, and
+// so is Started where it is zero.
 func (s *Store) Ensure(_ context.Context, want memory.Session) (memory.Session, error) {
 	want, err := s.checked(want)
 	if err != nil {
@@ -65,7 +65,10 @@ func (s *Store) Ensure(_ context.Context, want memory.Session) (memory.Session, 
 	have, err := s.read(want.ID)
 	switch {
 	case errors.Is(err, memory.ErrNotFound):
-		have = memory.Session{ID: want.ID, Agent: s.Agent, Kind: want.Kind, Started: s.Now().UTC()}
+		have = memory.Session{ID: want.ID, Agent: s.Agent, Kind: want.Kind, Started: want.Started.UTC()}
+		if want.Started.IsZero() {
+			have.Started = s.Now().UTC()
+		}
 		if have.Kind == "" {
 			have.Kind = memory.SessionMain
 		}

@@ -106,7 +106,26 @@ func (s *Service) Recall(ctx context.Context, agent memory.AgentID, in RecallReq
 	if in.Tokens < 0 {
 		return RecallResult{}, &memory.FieldError{Field: "tokens", Reason: "must not be negative"}
 	}
+	if err := s.open(ctx, agent); err != nil {
+		return RecallResult{}, err
+	}
 	return RecallResult{Agent: agent, Block: s.Block(ctx, agent, Request{Text: in.Text, Session: in.Session, Tokens: in.Tokens})}, nil
+}
+
+// open opens what a block is made of, so that its deadline does not have to cover
+// that. An agent that has no memory has nothing to open; what is damaged or locked
+// is for the block to say.
+func (s *Service) open(ctx context.Context, agent memory.AgentID) error {
+	_, release, err := s.opts.Archive(ctx, agent)
+	if err == nil {
+		release()
+	}
+	if s.opts.Items != nil && ctx.Err() == nil {
+		if _, release, err := s.opts.Items(ctx, agent); err == nil {
+			release()
+		}
+	}
+	return ctx.Err()
 }
 
 // Ranked is a passage and its score.
