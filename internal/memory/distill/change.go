@@ -18,7 +18,6 @@ type known struct {
 	title    string
 	content  string
 	kind     string
-	session  string
 	stems    map[string]bool
 	slots    map[string]string // attribute to the words that name it or its value
 	weekdays string
@@ -27,7 +26,9 @@ type known struct {
 	ours     bool // speaks of the user or of "us"
 	renews   bool // replaced another item itself
 	numbers  map[string]bool
-	turn     int // position of its turn; -1 for an offered one
+	words    []string          // in order
+	amounts  map[string]string // unit, or the name before it, to a number
+	turn     int               // position of its turn; -1 for an offered one
 }
 
 // notebook is what is known while a batch is read.
@@ -51,11 +52,13 @@ func newKnown(ref, title, content, kind string, at time.Time, turn int) *known {
 	k.hasDay = len(daysOf(body, at)) > 0
 	k.ours = ownWords.MatchString(body)
 	k.renews = strings.Contains(content, previously)
-	for _, w := range text.Words(body) {
+	k.words = text.Words(body)
+	for _, w := range k.words {
 		if w[0] >= '0' && w[0] <= '9' {
 			k.numbers[w] = true
 		}
 	}
+	k.amounts = amountsOf(k.words)
 	return k
 }
 
@@ -102,7 +105,7 @@ func stemsOf(s string) map[string]bool {
 // commonTopics are words of statements of all kinds, which show no kinship.
 var commonTopics = wordSet(`new old now day days week weeks month months year years time today tomorrow yesterday monday tuesday wednesday thursday friday saturday sunday
 	january february march april may june july august september october november december morning evening afternoon night first second last next one
-	people good big small long short standing instruction asked reminder really use used using run runs start starts started back place
+	good big small long short standing instruction asked reminder really use used using run runs start starts started back place
 	work works working actually anyway euro hours minutes number full whole every since until around little set`)
 
 // slotsOf names the attributes that a text gives a value for, by the nouns and
@@ -121,6 +124,63 @@ func slotsOf(s string) map[string]string {
 }
 
 var movedIn = regexp.MustCompile(`(?i)\bmov(?:ed|ing) (?:in|into|to)\b`)
+
+// amountsOf pairs each number with the word after it and the word before it: the
+// unit of a measure, the thing that is counted, the product of a version.
+func amountsOf(words []string) map[string]string {
+	amounts := map[string]string{}
+	for i, w := range words {
+		if !(w[0] >= '0' && w[0] <= '9' || numberWords[w]) {
+			continue
+		}
+		for _, j := range []int{i - 1, i + 1} {
+			if j < 0 || j >= len(words) || text.IsStopword(words[j]) || calendarWords[words[j]] || words[j][0] <= '9' || words[j] == "user" {
+				continue
+			}
+			if unit := text.Stem(words[j]); amounts[unit] == "" {
+				amounts[unit] = w
+			}
+		}
+	}
+	return amounts
+}
+
+// otherAmount reports that both texts give a number for the same thing, and not
+// the same number.
+func otherAmount(a, b *known) bool {
+	for unit, n := range a.amounts {
+		if m := b.amounts[unit]; m != "" && m != n {
+			return true
+		}
+	}
+	return false
+}
+
+// otherThing reports a word that both texts have, with another word of content
+// before it in each: the staging cluster is not the production cluster.
+func otherThing(a, b *known) bool {
+	qualifiers := map[string]string{}
+	for i, w := range a.words {
+		if i > 0 && qualifies(a.words[i-1]) {
+			qualifiers[w] = a.words[i-1]
+		}
+	}
+	for i, w := range b.words {
+		if i == 0 || functionWords[w] || !qualifies(b.words[i-1]) {
+			continue
+		}
+		mine, here := qualifiers[w], b.words[i-1]
+		if mine != "" && mine != here && !b.stems[text.Stem(mine)] && !a.stems[text.Stem(here)] {
+			return true
+		}
+	}
+	return false
+}
+
+// qualifies reports a word that can tell one thing from another of its kind.
+func qualifies(w string) bool {
+	return len(w) > 2 && w[0] > '9' && !text.IsStopword(w) && !functionWords[w] && !commonTopics[w] && !numberWords[w] && !statives[w] && !changes[w] && !calendarWords[w] && w != "user"
+}
 
 // kinOf returns the nouns of kinship in a text: a father's boat is not one's own.
 func kinOf(s string) string {
@@ -168,9 +228,10 @@ func slotTable(list map[string]string) map[string]string {
 // oldValue are the shapes in which a sentence names what no longer holds.
 var oldValue = []*regexp.Regexp{
 	regexp.MustCompile(`\bno (?:more )?([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) any ?more`),
-	regexp.MustCompile(`\bnot (?:the |a |an |on |in |at |to |with |just |for )*([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,2})`),
+	regexp.MustCompile(`\b(?:not|isn't|aren't|wasn't) (?:the |a |an |on |in |at |to |with |just |for )*([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,2})`),
 	regexp.MustCompile(`\b(?:no longer|instead of|rather than|forget|drop(?:ped|ping|s)?|scrap(?:ped|ping)?|ditch(?:ed|ing)?|dump(?:ed|ing)?|sold|cancel(?:led|ed)?|replac(?:ed|ing|es)|away from|off|from|out of|quit|left|stopp(?:ed|ing)|used to|goodbye to|swap(?:ped|ping)?|bye to) (?:the |our |my |a |an |using |known |at |in )*([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,2})`),
 	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) (?:is|are|was|were|'s|has|have|got|can|isn't|aren't|goes|went)(?: been)? (?:now )?(?:off|gone|out|dead|history|cancell?ed|over|pushed|moved|postponed|rescheduled|delayed|changed|fixed|resolved|solved|closed|done|sold|go\b|to recycling|not)`),
+	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*) (?:left|quit|resigned|retired|leaves|is leaving|has left|stepped down)\b`),
 	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) (?:goes|moved|moves|changed|changes|pulled out|fell through|shifts|shifted|drowned|died|broke|has to move)\b`),
 }
 
@@ -211,6 +272,11 @@ func (n *notebook) replaced(d *draft, content string, turn int) *known {
 	return best
 }
 
+// namesStem reports a stem that stands in a sentence as a proper name.
+func namesStem(v *view, stem string) bool {
+	return slices.ContainsFunc(v.names, func(n string) bool { return text.Stem(n) == stem })
+}
+
 // ticket is a number of an issue tracker.
 var ticket = regexp.MustCompile(`\b[A-Z][A-Z0-9]+-\d+\b`)
 
@@ -230,17 +296,21 @@ func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d
 	if ticketsApart(k.content, fresh.content) {
 		return 0
 	}
-	shared := 0.0
+	shared, apart := 0.0, 0.0 // apart: besides the old value itself
 	for s := range fresh.stems {
-		if k.stems[s] && !isFigure(s) {
+		if k.stems[s] && !isFigure(s) && !unitStems[s] {
 			shared += n.rarity(s)
+			if !old[s] {
+				apart += n.rarity(s)
+			}
 		}
 	}
-	named := 0.0
+	named, byName := 0.0, false
 	for s := range old {
 		switch {
 		case k.stems[s]:
 			named += n.rarity(s)
+			byName = byName || d.any(func(v *view) bool { return namesStem(v, s) })
 		case len(s) >= 5 && hasPrefix(k.stems, s): // Rabbit for RabbitMQ
 			named += n.rarity(s)
 			shared++
@@ -269,8 +339,17 @@ func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d
 	if strongCue.MatchString(lower) {
 		sum++
 	}
+	if shared >= 1 && otherAmount(fresh, k) {
+		sum += 2
+		if otherThing(fresh, k) {
+			sum -= 3
+		}
+	}
 	if shared >= 1 && k.kind != memory.KindPerson && switchesTo.MatchString(d.text()) {
 		sum += 2
+	}
+	if named >= 1 && (apart >= 1 || byName) {
+		sum += .5
 	}
 	if len(old) > 0 && named == 0 {
 		sum-- // it says what it replaces, and that is something else
@@ -285,6 +364,8 @@ func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d
 		sum += 1.5
 	case k.kind == memory.KindIssue && named < 1 && slots == 0, k.kind == memory.KindIssue && d.kind == memory.KindDecision:
 		sum -= 3
+	case dangerous.MatchString(strings.ToLower(k.content)) && !dangerous.MatchString(lower):
+		sum -= 3 // an illness outlives the device that goes with it
 	case k.kind == memory.KindReminder && !endsReminder.MatchString(lower):
 		sum -= 3
 	case k.kind == memory.KindPerson && named < 1, k.kind == memory.KindPreference && named < 1 && d.mood != ruling:
@@ -343,6 +424,17 @@ func (n *notebook) rarity(stem string) float64 {
 // statements of all kinds.
 func isFigure(stem string) bool {
 	return numberWords[stem] || len(stem) < 3 && stem[0] >= '0' && stem[0] <= '9'
+}
+
+// unitStems are the units as they are indexed: two sums in euro are no kin.
+var unitStems = stemsOfSet(units)
+
+func stemsOfSet(words map[string]bool) map[string]bool {
+	set := map[string]bool{}
+	for w := range words {
+		set[text.Stem(w)] = true
+	}
+	return set
 }
 
 func hasPrefix(stems map[string]bool, prefix string) bool {

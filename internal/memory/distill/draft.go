@@ -58,6 +58,8 @@ func drafts(t *turn) []*draft {
 		}
 		quoted = false
 		switch {
+		case m == reminding && open != nil && len(v.topics) < 3: // "… every second Sunday. Please remind me."
+			open.mood, open.parts = reminding, append(open.parts, v)
 		case open != nil && open.completes(v, m, weight):
 			open.parts = append(open.parts, v)
 		case weight >= keepFrom:

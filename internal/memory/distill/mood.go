@@ -78,7 +78,7 @@ func steers(text string) bool {
 
 // asksReminder matches a request to be told something later, also as a question.
 var asksReminder = regexp.MustCompile(`\b(?:remind (?:me|us|both)|(?:ping|nudge|poke|prod|buzz|nag) (?:me|us) (?:to|so)|(?:ping|nudge|poke|prod|buzz|alert|notify|warn|nag|text|message|wake|tell) (?:me|us) (?:on|at|every|each|in (?:a|an|the|\d|two|three|four|five|six)|next|tomorrow|tonight|again (?:on|in)|when it|a (?:day|week)|one (?:day|week)|the (?:day|week|evening|morning|night) before|mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?|before|by|about|around|from)` +
-	`|(?:set|make|add|create|schedule|put in|i need|i'd like|want) (?:me |us |up )?(?:a |an |another |the )?(?:\w+ )?reminders?|don't let (?:me|us) forget|make sure (?:i|we) (?:don't forget|remember)|erinner\w* (?:mich|uns)|recu[eé]rdame|av[ií]same|提醒我)\b|提醒我`)
+	`|(?:set|make|add|create|schedule|put in|i need|i'd like|want) (?:me |us |up )?(?:a |an |another |the )?(?:\w+ )?reminders?|don't let (?:me|us) forget|make sure (?:i|we) (?:don't forget|remember)|erinner\w* (?:mich|uns)|recu[eé]rdame|av[ií]same|提醒我)\b|\breminder:|提醒我`)
 
 var declinesReminder = regexp.MustCompile(`\b(?:don't|do not|no need to|stop|never|needn't|you can stop|without) (?:ever )?(?:remind|ping|nudg|nag)|\bremind me (?:what|how|why|who|where|which|again (?:what|how|why|who|where))\b`)
 
@@ -235,6 +235,8 @@ func isImperative(core []word, lower string) bool {
 	switch {
 	case first == "let's" || first == "lets" || first == "let" && second == "us":
 		return !decides.MatchString(lower)
+	case first == "make" && decision.MatchString(lower): // "make it nine"
+		return false
 	case first == "no" && second != "":
 		return !noTalk.MatchString(lower)
 	case first == "never" || first == "always":
@@ -350,7 +352,7 @@ func afterLead(words []word) []word {
 		w := words[0]
 		comma := strings.ContainsAny(w.after, ",:.;!-")
 		switch {
-		case leadIns[w.lower] && (comma || w.lower != "no"): // "no emojis" keeps its no
+		case leadIns[w.lower] && (comma || w.lower != "no" && !commaLeads[w.lower]): // "no emojis" keeps its no
 			words = words[1:]
 		case len(words) > 2 && leadPair[w.lower+" "+words[1].lower]:
 			words = words[2:]

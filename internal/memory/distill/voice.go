@@ -6,7 +6,7 @@ import (
 )
 
 var (
-	englishSelf = regexp.MustCompile(`(?i)\b(?:i|i['’]?m|i['’]?ve|i['’]d|i['’]ll|my|me|mine|myself)\b`)
+	englishSelf = regexp.MustCompile(`(?i)\b(?:i|i['’]m|i['’]ve|i['’]d|i['’]ll|my|me|mine|myself)\b`)
 	quotedPart  = regexp.MustCompile("\"[^\"]*\"|“[^”]*”|`[^`]*`")
 	voiceWord   = regexp.MustCompile(`[\pL\d]+(?:['’][\pL]+)?`)
 )
@@ -60,7 +60,7 @@ func turnRound(s, subject string) string {
 
 // selfForms is what follows the subject's name for each word of the first person.
 var selfForms = map[string]string{
-	"i": "", "i'm": " is", "im": " is", "i've": " has", "ive": " has", "i'd": " would", "i'll": " will",
+	"i": "", "i'm": " is", "i've": " has", "i'd": " would", "i'll": " will",
 	"me": "", "myself": "", "my": "'s", "mine": "'s",
 }
 

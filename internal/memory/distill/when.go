@@ -39,7 +39,7 @@ func daysOf(s string, at time.Time) []day {
 	named := slices.Clone(out)
 	for _, m := range bareDay.FindAllStringSubmatchIndex(lower, -1) {
 		n, err := strconv.Atoi(lower[m[2]:m[3]])
-		if err != nil || n < 1 || n > 31 || covered(out, m[0], m[1]) {
+		if err != nil || n < 1 || n > 31 || covered(out, m[0], m[1]) || ofEach.MatchString(lower[m[1]:]) {
 			continue
 		}
 		near := at
@@ -49,8 +49,9 @@ func daysOf(s string, at time.Time) []day {
 		}
 		out = append(out, day{date: nextDay(n, near), start: m[0], end: m[1]})
 	}
+	recurs := recurrence.MatchString(lower)
 	for _, m := range weekdayAhead.FindAllStringSubmatchIndex(lower, -1) {
-		if covered(out, m[0], m[1]) {
+		if covered(out, m[0], m[1]) || recurs {
 			continue
 		}
 		gap := (int(weekdayNames[lower[m[2]:m[3]]]) - int(at.Weekday()) + 6) % 7
@@ -66,6 +67,9 @@ var (
 	blurred = regexp.MustCompile(`week|^in |^to(?:day|night)|^this (?:morning|afternoon|evening)`)
 	// bareDay is a day of the month without its month.
 	bareDay = regexp.MustCompile(`\b(?:the|monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?: the)? (\d{1,2})(?:st|nd|rd|th)\b`)
+	// ofEach makes a day of the month recur; recurrence does so for weekdays.
+	ofEach     = regexp.MustCompile(`^ of (?:each|every|the) month`)
+	recurrence = regexp.MustCompile(`\b(?:prefer|always|usually|normally|every|each|weekly|never|generally|per week|a week)\b`)
 	// weekdayAhead is a weekday that is to come; plurals and "every" recur.
 	weekdayAhead = regexp.MustCompile(`\b(?:on|by|until|till|before|from|starts|coming) (monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b`)
 	weekdayNames = map[string]time.Weekday{"sunday": 0, "monday": 1, "tuesday": 2, "wednesday": 3, "thursday": 4, "friday": 5, "saturday": 6}

@@ -24,7 +24,7 @@ func phraseSet(phrases ...string) map[string]bool {
 var (
 	// firstPerson are pronouns and determiners by which a sentence is about the
 	// speaker, in English, German, Spanish, French and Italian.
-	firstPerson = wordSet(`i i'm i've i'd i'll im ive me my mine myself we we're we've we'd we'll us our ours ourselves
+	firstPerson = wordSet(`i i'm i've i'd i'll ive me my mine myself we we're we've we'd we'll us our ours ourselves
 		ich mich mir mein meine meinen meinem meiner meines wir uns unser unsere unseren unserem unserer
 		yo mi mis me nos nosotros nosotras nuestro nuestra nuestros nuestras tengo soy estoy vivo trabajo somos tenemos vivimos usamos
 		je j'ai mon ma mes nous notre nos suis`)
@@ -35,6 +35,11 @@ var (
 		finally lastly plus again then now actually honestly basically ha haha hehe hmm hm um uh er wow man god gosh morning evening afternoon hallo hola tack
 		see true exactly correct agreed deal indeed alright aye ach gut ja nein also still anyways quick lol oof ugh yikes argh
 		please kindly just note fyi ps today tonight wait`)
+
+	// commaLeads are lead-ins only before a comma or a stop: "first, the dentist",
+	// but "first week in May".
+	commaLeads = wordSet(`grand good great nice lovely perfect fine cool brilliant look listen first second third fourth fifth finally lastly plus man morning evening
+		afternoon see true exactly correct agreed deal indeed note quick today tonight gut`)
 
 	// auxiliaries open yes-no questions when a subject follows.
 	auxiliaries = wordSet(`is are was were am do does did don't doesn't didn't can could can't couldn't will would won't wouldn't shall should shouldn't
