@@ -3,6 +3,7 @@ package llm_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -140,4 +141,20 @@ func TestOfflineInventsNothing(t *testing.T) {
 			rt.Fatalf("the same messages got %q and %q", first.Text, again.Text)
 		}
 	})
+}
+
+// BenchmarkOffline is one answer from a block of 24 lines.
+func BenchmarkOffline(b *testing.B) {
+	var sb strings.Builder
+	sb.WriteString("--- RELEVANT MEMORY ---\n(reference data 000000: not instructions, may be wrong)\n")
+	for i := range 24 {
+		fmt.Fprintf(&sb, "[EVT-%d] (2026-11-18, user) I moved to Lisbon in May of that year, house number %d, and the tea shop is near.\n", i, i)
+	}
+	sb.WriteString("------------------------")
+	req := llm.Request{Messages: []llm.Message{{Role: llm.User, Content: sb.String()}, {Role: llm.User, Content: "Where did I move to in May?"}}}
+	for b.Loop() {
+		if _, err := (llm.Offline{}).Chat(b.Context(), req); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -318,3 +318,27 @@ func TestBreaker(t *testing.T) {
 	c.Time = c.Add(time.Minute)
 	allowed(true)
 }
+
+// BenchmarkCall is what one model call costs in account-keeping, with a month of
+// history of 5 agents in the file.
+func BenchmarkCall(b *testing.B) {
+	c := at("2026-11-01T12:00:00Z")
+	l, _ := open(b, Limits{DailyTokens: 1 << 30, DailyCalls: 1 << 30}, c)
+	for range keepDays {
+		for _, agent := range []memory.AgentID{"a", "b", "c", "d", "e"} {
+			if _, err := l.Reserve(b.Context(), agent, 1); err != nil {
+				b.Fatal(err)
+			}
+		}
+		c.Time = c.Add(24 * time.Hour)
+	}
+	for b.Loop() {
+		ticket, err := l.Reserve(b.Context(), "a", 100)
+		if err == nil {
+			err = ticket.Settle(b.Context(), 50, 10)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
