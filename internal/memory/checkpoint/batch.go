@@ -57,6 +57,9 @@ func (r *run) collect(ctx context.Context, from memory.Cursor) (batch, error) {
 				if _, b.next, err = r.Log.Read(ctx, b.next, fits); err != nil {
 					return batch{}, err
 				}
+				if last := events[fits-1].Seq; b.next.Seq != last {
+					return batch{}, memory.Errorf(memory.ErrInternal, "the log was read again up to event %d, and ended at %d", last, b.next.Seq)
+				}
 			}
 			break
 		}

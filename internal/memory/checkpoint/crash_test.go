@@ -145,15 +145,15 @@ func runAndKill(dir string, after time.Duration) ([]string, error) {
 	}
 	var ids []string
 	lines := bufio.NewScanner(out)
-	var timer *time.Timer
+	kill := time.AfterFunc(time.Minute, func() { child.Process.Kill() }) // one that says nothing is not waited for
 	for lines.Scan() {
-		if timer == nil {
-			timer = time.AfterFunc(after, func() { child.Process.Kill() })
+		if len(ids) == 0 {
+			kill.Reset(after)
 		}
 		ids = append(ids, lines.Text())
 	}
 	err = child.Wait()
-	if stderr.Len() > 0 {
+	if stderr.Len() > 0 || len(ids) == 0 {
 		return ids, fmt.Errorf("child: %s (%w)", stderr.String(), err)
 	}
 	// A last line that was cut off is no acknowledgement.

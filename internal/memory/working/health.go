@@ -97,9 +97,9 @@ func (h *Health) count(ctx context.Context, tx *sql.Tx) error {
 func (s *Store) tail(ctx context.Context, from position, h *Health) (turns int64, err error) {
 	at, unapplied := from.at, 0
 	for {
-		events, next, err := s.events.Read(ctx, at, readChunk)
+		events, next, err := s.readLog(ctx, at)
 		if err != nil {
-			return turns, &logError{err}
+			return turns, err
 		}
 		if len(events) == 0 {
 			break

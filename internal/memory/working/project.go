@@ -63,6 +63,18 @@ type logError struct{ err error }
 func (e *logError) Error() string { return "event log: " + e.err.Error() }
 func (e *logError) Unwrap() error { return e.err }
 
+// readLog reads the next events behind a cursor.
+func (s *Store) readLog(ctx context.Context, after memory.Cursor) ([]memory.Event, memory.Cursor, error) {
+	events, next, err := s.events.Read(ctx, after, readChunk)
+	if err == nil && len(events) > 0 && next.Seq != events[len(events)-1].Seq {
+		err = memory.Errorf(memory.ErrInternal, "reading behind event %d ends at event %d with a cursor at %d", after.Seq, events[len(events)-1].Seq, next.Seq)
+	}
+	if err != nil {
+		return nil, after, &logError{err}
+	}
+	return events, next, nil
+}
+
 // catchUp applies the changes of the log that the database has not seen. The
 // caller holds the lock.
 func (s *Store) catchUp(ctx context.Context) error {
@@ -75,9 +87,9 @@ func (s *Store) catchUp(ctx context.Context) error {
 		pos = s.ahead
 	}
 	for {
-		events, next, err := s.events.Read(ctx, pos.at, readChunk)
+		events, next, err := s.readLog(ctx, pos.at)
 		if err != nil {
-			return &logError{err}
+			return err
 		}
 		if len(events) == 0 {
 			s.ahead = pos
