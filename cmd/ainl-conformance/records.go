@@ -43,6 +43,11 @@ func openRecords(ctx context.Context, o opening, now func() time.Time) (session,
 	if err := s.config.Validate(); err != nil {
 		return nil, err
 	}
+	for _, suffix := range []string{"", "-wal", "-shm"} { // a case starts with an empty store
+		if err := os.Remove(s.path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, memory.Errorf(memory.ErrUnavailable, "%w", err)
+		}
+	}
 	s.start()
 	if c.Lazy {
 		return s, nil
