@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -112,10 +111,10 @@ func (s *Service) restsOnPrivate(f *found, it memory.Item) bool {
 // scoreItem scores an item in the frame of the passages: the same terms with the
 // same weights, taken from the archive, which is the larger of the two.
 func scoreItem(it memory.Item, q text.Query, hits *archive.Hits, now time.Time) scores {
-	cols := text.Index(it.Title + "\n" + it.Content)
+	terms, prefixes := q.Counts(it.Title + "\n" + it.Content)
 	var out scores
-	out.words, out.window = overlap(q.Terms, hits.Main, cols.Main, hits.Len())
-	out.prefix, _ = overlap(q.Prefixes, hits.Prefix, cols.Prefix, hits.Len())
+	out.words, out.window = overlap(terms, hits.Main, hits.Len())
+	out.prefix, _ = overlap(prefixes, hits.Prefix, hits.Len())
 	out.kind = wItem + wImportance*float64(it.Importance-3) + wConfidence*(it.Confidence-.5) + wTrust*float64(it.Trust.Rank()-memory.TrustImport.Rank())
 	if age := now.Sub(it.UpdatedAt).Hours() / 24; age >= 0 {
 		out.kind += wRecent * math.Exp2(-age/60)
@@ -136,21 +135,16 @@ func scoreItem(it memory.Item, q text.Query, hits *archive.Hits, now time.Time) 
 // term's weight needs something to be rare in.
 const leastTotal = 20
 
-// overlap returns the BM25 of terms over a column, 0 to 1, and the share of
-// their weight that it holds. Its length counts as the mean.
-func overlap(terms []string, postings []archive.Postings, column string, total int) (bm, share float64) {
+// overlap returns the BM25 of the terms that a text holds so often, 0 to 1, and
+// the share of their weight that it holds. Its length counts as the mean.
+func overlap(counts []int, postings []archive.Postings, total int) (bm, share float64) {
 	total = max(total, leastTotal)
-	counts := map[string]int{}
-	for _, t := range strings.Fields(column) {
-		counts[t]++
-	}
 	var most, held float64
-	for i, term := range terms {
-		p := archive.Postings{Term: term}
+	for i, n := range counts {
+		var p archive.Postings
 		if i < len(postings) {
 			p = postings[i]
 		}
-		n := counts[term]
 		if n == 0 {
 			most += weight(p, total)
 			continue

@@ -27,6 +27,7 @@ type packer struct {
 	untrusted int
 	events    map[string][]string // quotes of the selected items, by event
 	sent      map[string][]string // texts of the selected passages, by event
+	words     []map[string]bool   // content words of the lines
 }
 
 // pack selects candidates in the order of their scores until the budget is used
@@ -138,10 +139,13 @@ func (p *packer) note(handle string, sc scores, in bool, why string) {
 // parts returns the parts of a score by name, those that are not 0.
 func (s scores) parts() map[string]float64 {
 	out := map[string]float64{}
-	for name, v := range map[string]float64{"words": s.words, "window": s.window, "prefix": s.prefix, "session": s.session, "answer": s.answer,
-		"turn_before": s.before, "speaker": s.speaker, "day": s.day, "said": s.said, "kind": s.kind, "form": s.form} {
-		if v != 0 {
-			out[name] = round(v)
+	for _, part := range []struct {
+		name  string
+		value float64
+	}{{"words", s.words}, {"window", s.window}, {"prefix", s.prefix}, {"session", s.session}, {"answer", s.answer}, {"turn_before", s.before},
+		{"speaker", s.speaker}, {"day", s.day}, {"said", s.said}, {"kind", s.kind}, {"form", s.form}} {
+		if part.value != 0 {
+			out[part.name] = round(part.value)
 		}
 	}
 	return out
@@ -182,6 +186,7 @@ func (p *packer) addItem(it rankedItem, line string) {
 	if !p.add(it.item.Handle, it.scores, line, it.item.Trust.Rank() <= memory.TrustTool.Rank()) {
 		return
 	}
+	p.remember(it.item.Content)
 	for _, ev := range it.item.Evidence {
 		p.events[ev.EventID] = append(p.events[ev.EventID], ev.Quote)
 	}
@@ -202,7 +207,12 @@ func (p *packer) addEpisode(e memory.Episode, sc scores, line func() string) {
 		p.note(e.Handle, sc, false, fmt.Sprintf("does not fit: %d bytes and more, %d left", len(e.Text), p.room))
 		return
 	}
+	if why := p.echo(e); why != "" {
+		p.note(e.Handle, sc, false, why)
+		return
+	}
 	if p.add(e.Handle, sc, line(), isUntrusted(e)) {
+		p.remember(e.Text)
 		p.sent[e.EventID] = append(p.sent[e.EventID], e.Text)
 	}
 }

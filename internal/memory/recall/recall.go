@@ -208,7 +208,7 @@ func share(ctx context.Context) (context.Context, context.CancelFunc) {
 // What is looked at for a block.
 const (
 	maxRanked  = 256 // passages
-	maxMatched = 40  // items of each column
+	maxMatched = 30  // items of each column
 )
 
 // search is what find looks for.

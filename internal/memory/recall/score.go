@@ -210,13 +210,19 @@ const goodSession = .7
 // the best, other sessions get a turn: many questions have answers in several.
 func (s *scorer) rank(limit int, hidden func(session uint32) bool) []ranked {
 	var best []ranked
+	least := math.Inf(-1) // limit passages score more, or are newer
 	for n := uint32(1); int(n) <= s.hits.Len(); n++ {
 		if !s.isCandidate(n) || s.hits.Flags(n)&archive.Suppressed != 0 || hidden(s.hits.Session(n)) {
 			continue
 		}
-		best = append(best, ranked{n, s.score(n)})
-		if len(best) >= 4*limit {
+		sc := s.score(n)
+		if sc.total < least {
+			continue
+		}
+		best = append(best, ranked{n, sc})
+		if len(best)/4 >= limit {
 			best = firstOf(best, limit)
+			least = best[limit-1].scores.total
 		}
 	}
 	return s.spread(firstOf(best, limit))

@@ -1,0 +1,69 @@
+package recall
+
+import (
+	"regexp"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/text"
+)
+
+// quotesMemory finds a handle in brackets: the mark of a text that repeats a
+// recall block.
+var quotesMemory = regexp.MustCompile(`[\[(](?:MEM|EVT|REC)-[0-9]+\]`)
+
+// echo says why a turn of the assistant only repeats what memory holds; "" where
+// it does not. Without this, an answer that quotes memory is recalled as a memory
+// at the next question, and quoted again by its answer.
+func (p *packer) echo(e memory.Episode) string {
+	if e.Type != memory.AssistantOutput {
+		return ""
+	}
+	if quotesMemory.MatchString(e.Text) {
+		return "repeats a block of memory"
+	}
+	said := map[string]bool{}
+	for _, w := range contentWords(e.Text) {
+		said[w] = true
+	}
+	for _, line := range p.words {
+		if len(said) > 0 && shared(said, line) >= maxShared {
+			return "says nothing that a line before it does not say"
+		}
+	}
+	return ""
+}
+
+// maxShared is the share of a turn's content words, from which on it says nothing
+// new beside a line that has them.
+const maxShared = 0.75
+
+// shared is the part of the words that a line has too.
+func shared(words, line map[string]bool) float64 {
+	n := 0
+	for w := range words {
+		if line[w] {
+			n++
+		}
+	}
+	return float64(n) / float64(len(words))
+}
+
+// remember keeps the words of a selected text.
+func (p *packer) remember(content string) {
+	words := map[string]bool{}
+	for _, w := range contentWords(content) {
+		words[w] = true
+	}
+	p.words = append(p.words, words)
+}
+
+// contentWords returns the stems of the words of s that are no stopwords.
+func contentWords(s string) []string {
+	var out []string
+	for _, w := range text.Words(s) {
+		if !text.IsStopword(w) {
+			out = append(out, text.Stem(w))
+		}
+	}
+	return out
+}
