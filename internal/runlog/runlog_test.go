@@ -268,6 +268,13 @@ func TestWhy(t *testing.T) {
 		t.Errorf("Why without runs = %v", err)
 	}
 	run := whole(t, s)
+	typed, err := s.Start(Input{Session: "s1", Text: "/tool memory.get {}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := typed.Finish("{}", Meta{Status: OK}); err != nil {
+		t.Fatal(err)
+	}
 	for _, raw := range []string{`{}`, `{"run":"` + run + `"}`} {
 		out, err := service.Ops()[0].Call(ctx, "default", json.RawMessage(raw))
 		if err != nil {

@@ -2,6 +2,8 @@ package runlog
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -25,7 +27,7 @@ func (s *Service) Ops() []op.Op {
 
 // WhyQuery is the input of memory.why.
 type WhyQuery struct {
-	Run string `json:"run,omitempty" jsonschema:"id of the run; the latest one if absent" cli:"arg"`
+	Run string `json:"run,omitempty" jsonschema:"id of the run; the latest one that asked memory if absent" cli:"arg"`
 }
 
 // Why is the output of memory.why.
@@ -61,14 +63,23 @@ func (s *Service) Why(ctx context.Context, agent memory.AgentID, in WhyQuery) (W
 		Query: b.Recall.Query, Block: b.Recall.Block, Degraded: b.Recall.Degraded, Trace: b.Recall.Trace}, nil
 }
 
-// latest returns the id of the newest run that can be read.
+// lookedThrough is how many runs latest looks through.
+const lookedThrough = 50
+
+// latest returns the newest run that asked memory; where none of the last ones
+// did, the newest at all. Calls that were typed ask nothing.
 func (s *Store) latest() (string, error) {
-	runs, err := s.List(1)
-	switch {
-	case len(runs) > 0:
-		return runs[0].Run, nil
-	case err != nil:
-		return "", err
+	runs, err := s.List(lookedThrough)
+	if len(runs) == 0 {
+		if err != nil {
+			return "", err
+		}
+		return "", memory.WithHint(memory.Errorf(memory.ErrNotFound, "agent %s has had no run yet", s.Agent), "openclawssy ask starts one")
 	}
-	return "", memory.WithHint(memory.Errorf(memory.ErrNotFound, "agent %s has had no run yet", s.Agent), "openclawssy ask starts one")
+	for _, m := range runs {
+		if _, err := os.Stat(filepath.Join(s.dir, "runs", m.Run, recallFile)); err == nil {
+			return m.Run, nil
+		}
+	}
+	return runs[0].Run, nil
 }
