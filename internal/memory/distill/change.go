@@ -3,227 +3,11 @@ package distill
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/text"
 )
-
-// known is an item that a new one may repeat or replace: one offered, or an
-// earlier entry of the same reply.
-type known struct {
-	ref      string // id, or new:n
-	title    string
-	content  string
-	kind     string
-	stems    map[string]bool
-	slots    map[string]string // attribute to the words that name it or its value
-	weekdays string
-	kin      string // whose it is, where that is said by kinship
-	hasDay   bool
-	ours     bool // speaks of the user or of "us"
-	renews   bool // replaced another item itself
-	numbers  map[string]bool
-	words    []string          // in order
-	amounts  map[string]string // unit, or the name before it, to a number
-	turn     int               // position of its turn; -1 for an offered one
-}
-
-// notebook is what is known while a batch is read.
-type notebook struct {
-	items []*known
-	count map[string]int // known items that hold a stem
-}
-
-func newNotebook(related []memory.Item) *notebook {
-	n := &notebook{count: map[string]int{}}
-	for _, it := range related {
-		n.add(newKnown(it.ID, it.Title, it.Content, it.Kind, it.CreatedAt, -1))
-	}
-	return n
-}
-
-func newKnown(ref, title, content, kind string, at time.Time, turn int) *known {
-	body, _, _ := strings.Cut(content, previously)
-	body = resolvedDate.ReplaceAllString(body, "")
-	k := &known{ref: ref, title: title, content: content, kind: kind, turn: turn, stems: stemsOf(body), slots: slotsOf(body), kin: kinOf(body), weekdays: weekdaysOf(body), numbers: map[string]bool{}}
-	k.hasDay = len(daysOf(body, at)) > 0
-	k.ours = ownWords.MatchString(body)
-	k.renews = strings.Contains(content, previously)
-	k.words = text.Words(body)
-	for _, w := range k.words {
-		if w[0] >= '0' && w[0] <= '9' {
-			k.numbers[w] = true
-		}
-	}
-	k.amounts = amountsOf(k.words)
-	return k
-}
-
-// resolvedDate is what dated adds.
-var resolvedDate = regexp.MustCompile(` \(\d{4}-\d{2}-\d{2}\)`)
-
-var ownWords = regexp.MustCompile(`(?i)\b(?:user|we|we're|we've|our|us|ours)\b`)
-
-const previously = " (previously: "
-
-func (n *notebook) add(k *known) {
-	n.items = append(n.items, k)
-	for s := range k.stems {
-		n.count[s]++
-	}
-}
-
-func (n *notebook) remove(k *known) {
-	for i, other := range n.items {
-		if other == k {
-			n.items = append(n.items[:i], n.items[i+1:]...)
-			break
-		}
-	}
-	for s := range k.stems {
-		n.count[s]--
-	}
-}
-
-// stemsOf returns the stems of the words that carry a topic.
-func stemsOf(s string) map[string]bool {
-	set := map[string]bool{}
-	for _, w := range text.Words(s) {
-		if len(w) < 2 && w[0] < '0' || text.IsStopword(w) || functionWords[w] || w == "user" || commonTopics[w] {
-			continue
-		}
-		if stem := text.Stem(w); !commonTopics[stem] {
-			set[stem] = true
-		}
-	}
-	return set
-}
-
-// commonTopics are words of statements of all kinds, which show no kinship.
-var commonTopics = wordSet(`new old now day days week weeks month months year years time today tomorrow yesterday monday tuesday wednesday thursday friday saturday sunday
-	january february march april may june july august september october november december morning evening afternoon night first second last next one
-	good big small long short standing instruction asked reminder really use used using run runs start starts started back place
-	work works working actually anyway euro hours minutes number full whole every since until around little set`)
-
-// slotsOf names the attributes that a text gives a value for, by the nouns and
-// brands of everyday things of which a person has one at a time.
-func slotsOf(s string) map[string]string {
-	set := map[string]string{}
-	for _, w := range text.Words(s) {
-		if slot, found := slotOf[w]; found && !strings.Contains(set[slot], w) {
-			set[slot] += w + " "
-		}
-	}
-	if movedIn.MatchString(s) {
-		set["home"] += "moved "
-	}
-	return set
-}
-
-var movedIn = regexp.MustCompile(`(?i)\bmov(?:ed|ing) (?:in|into|to)\b`)
-
-// amountsOf pairs each number with the word after it and the word before it: the
-// unit of a measure, the thing that is counted, the product of a version.
-func amountsOf(words []string) map[string]string {
-	amounts := map[string]string{}
-	for i, w := range words {
-		if !(w[0] >= '0' && w[0] <= '9' || numberWords[w]) {
-			continue
-		}
-		for _, j := range []int{i - 1, i + 1} {
-			if j < 0 || j >= len(words) || text.IsStopword(words[j]) || calendarWords[words[j]] || words[j][0] <= '9' || words[j] == "user" {
-				continue
-			}
-			if unit := text.Stem(words[j]); amounts[unit] == "" {
-				amounts[unit] = w
-			}
-		}
-	}
-	return amounts
-}
-
-// otherAmount reports that both texts give a number for the same thing, and not
-// the same number.
-func otherAmount(a, b *known) bool {
-	for unit, n := range a.amounts {
-		if m := b.amounts[unit]; m != "" && m != n {
-			return true
-		}
-	}
-	return false
-}
-
-// otherThing reports a word that both texts have, with another word of content
-// before it in each: the staging cluster is not the production cluster.
-func otherThing(a, b *known) bool {
-	qualifiers := map[string]string{}
-	for i, w := range a.words {
-		if i > 0 && qualifies(a.words[i-1]) {
-			qualifiers[w] = a.words[i-1]
-		}
-	}
-	for i, w := range b.words {
-		if i == 0 || functionWords[w] || !qualifies(b.words[i-1]) {
-			continue
-		}
-		mine, here := qualifiers[w], b.words[i-1]
-		if mine != "" && mine != here && !b.stems[text.Stem(mine)] && !a.stems[text.Stem(here)] {
-			return true
-		}
-	}
-	return false
-}
-
-// qualifies reports a word that can tell one thing from another of its kind.
-func qualifies(w string) bool {
-	return len(w) > 2 && w[0] > '9' && !text.IsStopword(w) && !functionWords[w] && !commonTopics[w] && !numberWords[w] && !statives[w] && !changes[w] && !calendarWords[w] && w != "user"
-}
-
-// kinOf returns the nouns of kinship in a text: a father's boat is not one's own.
-func kinOf(s string) string {
-	var b strings.Builder
-	for _, w := range text.Words(s) {
-		if kin[w] && w != "family" {
-			b.WriteString(w + " ")
-		}
-	}
-	return b.String()
-}
-
-var slotOf = slotTable(map[string]string{
-	"home":  "flat apartment house home live lives living rent place landlord tenant wohnung vivo",
-	"phone": "phone mobile iphone pixel galaxy smartphone handset android fairphone oneplus xiaomi nokia",
-	"car": "car van skoda vw volkswagen golf toyota volvo audi bmw ford fiat renault peugeot citroen opel seat kia hyundai honda mazda nissan tesla dacia polo corolla " +
-		"yaris fiesta focus clio fabia octavia subaru suzuki jeep mini bike ebike",
-	"laptop":   "laptop macbook thinkpad computer notebook pc desktop",
-	"job":      "job employer company hired teach teaching position",
-	"school":   "school kindergarten nursery creche",
-	"doctor":   "dentist doctor gp physio vet appointment surgeon surgery operation",
-	"race":     "marathon half 10k 5k race run",
-	"ci":       "ci pipeline jenkins gitlab github actions circleci buildkite travis drone teamcity runner runners",
-	"broker":   "broker rabbitmq rabbit kafka nats jetstream redis pulsar mqtt sqs queue",
-	"database": "database db postgres postgresql mysql sqlite mongodb mariadb clickhouse duckdb cassandra dynamodb",
-	"launch":   "launch release live deadline golive rollout ship submission due cutover",
-	"cloud":    "hosting host hosted server aws azure gcp hetzner heroku netlify vercel digitalocean ovh",
-	"keep":     "retention retain keep behalten speichern kept stored",
-	"frontend": "frontend svelte sveltekit react vue angular htmx",
-	"engine":   "engine unity godot unreal bevy",
-	"flight":   "flight fly flying train ferry",
-	"hotel":    "hotel hostel airbnb apartment guesthouse staying",
-})
-
-func slotTable(list map[string]string) map[string]string {
-	table := map[string]string{}
-	for slot, words := range list {
-		for _, w := range strings.Fields(words) {
-			table[w] = slot
-		}
-	}
-	return table
-}
 
 // oldValue are the shapes in which a sentence names what no longer holds.
 var oldValue = []*regexp.Regexp{
@@ -235,42 +19,158 @@ var oldValue = []*regexp.Regexp{
 	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) (?:goes|moved|moves|changed|changes|pulled out|fell through|shifts|shifted|drowned|died|broke|has to move)\b`),
 }
 
-const (
-	replaceFrom = 3.0 // kinship from which a change replaces an item
-	sameFrom    = .72 // share of a statement's stems that a known item must hold for it to be a repetition
-)
+// replaceFrom is the sum of bonds from which a change replaces an item.
+const replaceFrom = 3.0
 
 // replaced returns the item that a draft makes obsolete, or nil. A sign of change
-// is needed, and kinship: the old value named, or the same attribute.
+// is needed, and bonds: the old value named, the same attribute, another amount.
 func (n *notebook) replaced(d *draft, content string, turn int) *known {
 	lower := d.lower()
-	if d.mood == reminding && !strings.Contains(lower, "instead") {
+	switch subject := d.parts[0].core[0].lower; {
+	case d.mood == reminding && !strings.Contains(lower, "instead"):
 		return nil
-	}
-	if !changeCue.MatchString(lower) && !d.any(func(v *view) bool { return has(v.core, changes) && decision.MatchString(v.lower) }) {
+	case !changeCue.MatchString(lower) && !d.any(func(v *view) bool { return has(v.core, changes) && decision.MatchString(v.lower) }):
 		return nil
-	}
-	if subject := d.parts[0].core[0].lower; subject == "you" || subject == "you've" {
-		return nil // what the assistant did is no change of the user's affairs
+	case subject == "you", subject == "you've": // what the assistant did is no change of the user's affairs
+		return nil
 	}
 	fresh := newKnown("", "", content, d.kind, d.turn.at, turn)
-	old := map[string]bool{}
-	for _, shape := range oldValue {
-		for _, m := range shape.FindAllStringSubmatch(lower, -1) {
-			for s := range stemsOf(m[1]) {
-				old[s] = true
-			}
-		}
-	}
+	gone := goneValues(lower)
 	var best *known
 	most := 0.0
-	for _, k := range n.items {
-		if kin := n.kinship(k, fresh, old, lower, d, turn); kin >= replaceFrom && kin >= most {
-			best, most = k, kin
+	for _, old := range n.items {
+		if sum := n.compare(old, fresh, d, lower, gone).sum(); sum >= replaceFrom && sum >= most {
+			best, most = old, sum
 		}
 	}
 	return best
 }
+
+// goneValues returns the stems of what a sentence says to hold no more.
+func goneValues(lower string) map[string]bool {
+	gone := map[string]bool{}
+	for _, shape := range oldValue {
+		for _, m := range shape.FindAllStringSubmatch(lower, -1) {
+			for s := range stemsOf(m[1]) {
+				gone[s] = true
+			}
+		}
+	}
+	return gone
+}
+
+// comparison is what a new statement and a known item have in common.
+type comparison struct {
+	old, fresh *known
+	draft      *draft
+	lower      string
+	gone       bool    // the statement names an old value
+	shared     float64 // stems in common, rare ones counting more
+	apart      float64 // those besides the old value
+	named      float64 // stems of the old value that the item has
+	byName     bool    // one of them is a proper name
+	slots      int     // attributes that both give different values for
+	corrects   bool    // it corrects what was said just before
+}
+
+func (n *notebook) compare(old, fresh *known, d *draft, lower string, gone map[string]bool) *comparison {
+	c := &comparison{old: old, fresh: fresh, draft: d, lower: lower, gone: len(gone) > 0, corrects: correctsLast.MatchString(lower)}
+	shared, apart, named := 0, 0, 0 // in tenths: sums of integers do not depend on the order of a map
+	for s := range fresh.stems {
+		if old.stems[s] && !isFigure(s) && !unitStems[s] {
+			shared += n.rarity(s)
+			if !gone[s] {
+				apart += n.rarity(s)
+			}
+		}
+	}
+	for s := range gone {
+		switch {
+		case old.stems[s]:
+			named += n.rarity(s)
+			c.byName = c.byName || d.any(func(v *view) bool { return namesStem(v, s) })
+		case len(s) >= 5 && hasPrefix(old.stems, s): // Rabbit for RabbitMQ
+			named += n.rarity(s)
+			shared += n.rarity("")
+		}
+	}
+	for s, words := range fresh.slots {
+		if old.slots[s] != "" && old.slots[s] != words && old.kin == fresh.kin {
+			c.slots++
+		}
+	}
+	c.shared, c.apart, c.named = float64(shared)/10, float64(apart)/10, float64(named)/10
+	if c.slots > 0 && !(fresh.ours && old.ours) && c.shared == 0 && c.named == 0 {
+		c.slots = 0
+	}
+	return c
+}
+
+// sum adds up the bonds of a comparison.
+func (c *comparison) sum() float64 {
+	sum := min(c.shared, 3) + 1.5*min(c.named, 2)
+	for _, b := range bonds {
+		if b.holds(c) {
+			sum += b.weight
+		}
+	}
+	return sum
+}
+
+// bonds are reasons to take a change for one of this item, or against it.
+var bonds = []struct {
+	name   string
+	weight float64
+	holds  func(c *comparison) bool
+}{
+	{"another value of the same attribute", 1.5, func(c *comparison) bool { return c.slots > 0 }},
+	{"said with a word of renewal", 1.5, func(c *comparison) bool { return c.slots > 0 && renews.MatchString(c.lower) }},
+	{"another day", 1, func(c *comparison) bool {
+		return c.days() && (c.slots > 0 || c.shared > 0) && c.old.kind != memory.KindIssue
+	}},
+	{"another day of the week", 1.5, func(c *comparison) bool {
+		return c.shared >= 1 && c.fresh.weekdays != "" && c.old.weekdays != "" && c.fresh.weekdays != c.old.weekdays
+	}},
+	{"another amount of the same", 2, func(c *comparison) bool { return c.shared >= 1 && otherAmount(c.fresh, c.old) }},
+	{"an amount of something else", -3, func(c *comparison) bool {
+		return c.shared >= 1 && otherAmount(c.fresh, c.old) && otherThing(c.fresh, c.old)
+	}},
+	{"says by itself that something held before", 1, func(c *comparison) bool { return strongCue.MatchString(c.lower) }},
+	{"goes over to something with a name", 2, func(c *comparison) bool {
+		return c.shared >= 1 && c.old.kind != memory.KindPerson && switchesTo.MatchString(c.draft.text())
+	}},
+	{"names the old value, and more", .5, func(c *comparison) bool { return c.named >= 1 && (c.apart >= 1 || c.byName) }},
+	{"names another old value", -1, func(c *comparison) bool { return c.gone && c.named == 0 }},
+	{"corrects what was said just before", 3, func(c *comparison) bool {
+		near := c.fresh.turn - c.old.turn
+		figures := c.shared >= 1 && len(c.fresh.numbers) > 0 && len(c.old.numbers) > 0
+		return c.corrects && c.old.turn >= 0 && 0 < near && near <= 2 && (c.days() || figures)
+	}},
+	{"ends a fault", 1.5, func(c *comparison) bool {
+		return endsFault.MatchString(c.lower) && (c.old.kind == memory.KindIssue && c.shared >= 1 || c.old.kind == memory.KindFact && c.shared >= 2)
+	}},
+	{"speaks of another ticket", -9, func(c *comparison) bool { return ticketsApart(c.old.content, c.fresh.content) }},
+	{"the item is a fault that goes on", -3, func(c *comparison) bool {
+		return c.old.kind == memory.KindIssue && !endsFault.MatchString(c.lower) && (c.named < 1 && c.slots == 0 || c.fresh.kind == memory.KindDecision)
+	}},
+	{"an illness outlives what is used against it", -3, func(c *comparison) bool {
+		return dangerous.MatchString(strings.ToLower(c.old.content)) && !dangerous.MatchString(c.lower)
+	}},
+	{"a reminder stands until it is spoken of", -3, func(c *comparison) bool {
+		return c.old.kind == memory.KindReminder && !endsReminder.MatchString(c.lower)
+	}},
+	{"who somebody is seldom changes", -1.5, func(c *comparison) bool { return c.old.kind == memory.KindPerson && c.named < 1 }},
+	{"a preference changes by another", -1.5, func(c *comparison) bool {
+		return c.old.kind == memory.KindPreference && c.named < 1 && c.draft.mood != ruling
+	}},
+	{"what was just decided is not undone in the next breath", -2, func(c *comparison) bool {
+		near := c.fresh.turn - c.old.turn
+		return c.old.turn >= 0 && near <= 1 && (c.old.renews || near == 0) && !c.corrects
+	}},
+}
+
+// days reports that both name a day.
+func (c *comparison) days() bool { return c.fresh.hasDay && c.old.hasDay }
 
 // namesStem reports a stem that stands in a sentence as a proper name.
 func namesStem(v *view, stem string) bool {
@@ -291,92 +191,6 @@ func ticketsApart(a, b string) bool {
 	return len(in) > 0 && len(of) > 0
 }
 
-// kinship says how likely fresh gives a new value for what k says.
-func (n *notebook) kinship(k, fresh *known, old map[string]bool, lower string, d *draft, turn int) float64 {
-	if ticketsApart(k.content, fresh.content) {
-		return 0
-	}
-	shared, apart := 0.0, 0.0 // apart: besides the old value itself
-	for s := range fresh.stems {
-		if k.stems[s] && !isFigure(s) && !unitStems[s] {
-			shared += n.rarity(s)
-			if !old[s] {
-				apart += n.rarity(s)
-			}
-		}
-	}
-	named, byName := 0.0, false
-	for s := range old {
-		switch {
-		case k.stems[s]:
-			named += n.rarity(s)
-			byName = byName || d.any(func(v *view) bool { return namesStem(v, s) })
-		case len(s) >= 5 && hasPrefix(k.stems, s): // Rabbit for RabbitMQ
-			named += n.rarity(s)
-			shared++
-		}
-	}
-	slots := 0
-	for s, words := range fresh.slots {
-		if k.slots[s] != "" && k.slots[s] != words && k.kin == fresh.kin {
-			slots++
-		}
-	}
-	comparable := fresh.hasDay && k.hasDay || shared >= 1 && len(fresh.numbers) > 0 && len(k.numbers) > 0
-	sum := min(shared, 3) + 1.5*min(named, 2)
-	if slots > 0 && (fresh.ours && k.ours || shared > 0 || named > 0) {
-		sum += 1.5
-		if renews.MatchString(lower) {
-			sum += 1.5
-		}
-	}
-	if fresh.hasDay && k.hasDay && (slots > 0 || shared > 0) && k.kind != memory.KindIssue {
-		sum++
-	}
-	if fresh.weekdays != "" && k.weekdays != "" && fresh.weekdays != k.weekdays && shared >= 1 {
-		sum += 1.5
-	}
-	if strongCue.MatchString(lower) {
-		sum++
-	}
-	if shared >= 1 && otherAmount(fresh, k) {
-		sum += 2
-		if otherThing(fresh, k) {
-			sum -= 3
-		}
-	}
-	if shared >= 1 && k.kind != memory.KindPerson && switchesTo.MatchString(d.text()) {
-		sum += 2
-	}
-	if named >= 1 && (apart >= 1 || byName) {
-		sum += .5
-	}
-	if len(old) > 0 && named == 0 {
-		sum-- // it says what it replaces, and that is something else
-	}
-	corrects := correctsLast.MatchString(lower)
-	if near := turn - k.turn; corrects && k.turn >= 0 && 0 < near && near <= 2 && comparable {
-		sum += 3
-	}
-	ends := endsFault.MatchString(lower)
-	switch {
-	case ends && (k.kind == memory.KindIssue && shared >= 1 || k.kind == memory.KindFact && shared >= 2):
-		sum += 1.5
-	case k.kind == memory.KindIssue && named < 1 && slots == 0, k.kind == memory.KindIssue && d.kind == memory.KindDecision:
-		sum -= 3
-	case dangerous.MatchString(strings.ToLower(k.content)) && !dangerous.MatchString(lower):
-		sum -= 3 // an illness outlives the device that goes with it
-	case k.kind == memory.KindReminder && !endsReminder.MatchString(lower):
-		sum -= 3
-	case k.kind == memory.KindPerson && named < 1, k.kind == memory.KindPreference && named < 1 && d.mood != ruling:
-		sum -= 1.5
-	}
-	if k.turn >= 0 && turn-k.turn <= 1 && (k.renews || k.turn == turn) && !corrects {
-		sum -= 2 // what was just decided is not undone in the next breath
-	}
-	return sum
-}
-
 var (
 	// renews marks a new holder of a slot: "the new place", "we bought a car".
 	renews = regexp.MustCompile(`\b(?:new|bought|sold|moved|moving|switch(?:ed|ing)?|swapp?(?:ed|ing)?|upgraded|now on|got|no longer|finally|replac(?:ed|ing|es)|instead|take|taking|second-hand|over to|is off|run on|we're in)\b`)
@@ -392,85 +206,5 @@ var strongCue = regexp.MustCompile(`\b(?:from now on|no longer|any ?more|instead
 // switchesTo changes over to something with a name of its own.
 var switchesTo = regexp.MustCompile(`\b(?:going|moving|switching|migrating|changing|moved|switched|migrated|went) (?:over )?(?:(?:off|away from|from) \S+ )?to (?:the )?\p{Lu}`)
 
-// onceWeekday is a day of one week, not of every.
-var onceWeekday = regexp.MustCompile(`(?i)\b(?:last|next|this|since|until|till) (?:last |next )?\w+day\b`)
-
-// weekdaysOf returns the days of the week that a text names, in its order.
-func weekdaysOf(s string) string {
-	var b strings.Builder
-	for _, w := range text.Words(onceWeekday.ReplaceAllString(s, "")) {
-		if _, isDay := weekdayNames[strings.TrimSuffix(w, "s")]; isDay {
-			b.WriteString(strings.TrimSuffix(w, "s") + " ")
-		}
-	}
-	return b.String()
-}
-
 // correctsLast opens a correction of what was said just before.
 var correctsLast = regexp.MustCompile(`\bactually,? (?:no\b|it|that|they|he|she|make)|\b(?:correction|scratch that|no,? wait|wait,? no|hmm,? no|sorry,? it's|i mean|make (?:it|that)|i was wrong|my mistake|take .{1,20} back)\b|\b(?:it's|it is) .{1,30} now\b`)
-
-// rarity weighs a stem by how few of the known items hold it.
-func (n *notebook) rarity(stem string) float64 {
-	switch c := n.count[stem]; {
-	case c <= 2:
-		return 1
-	case c <= 4:
-		return .7
-	}
-	return .4
-}
-
-// isFigure reports number words and numbers of one or two digits: they turn up in
-// statements of all kinds.
-func isFigure(stem string) bool {
-	return numberWords[stem] || len(stem) < 3 && stem[0] >= '0' && stem[0] <= '9'
-}
-
-// unitStems are the units as they are indexed: two sums in euro are no kin.
-var unitStems = stemsOfSet(units)
-
-func stemsOfSet(words map[string]bool) map[string]bool {
-	set := map[string]bool{}
-	for w := range words {
-		set[text.Stem(w)] = true
-	}
-	return set
-}
-
-func hasPrefix(stems map[string]bool, prefix string) bool {
-	for s := range stems {
-		if strings.HasPrefix(s, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
-// repeated returns the item that says already what content says, or nil: nearly
-// all its stems are there, and it brings no new number.
-func (n *notebook) repeated(content string, kind string, at time.Time) *known {
-	fresh := newKnown("", "", content, kind, at, 0)
-	if len(fresh.stems) < 2 {
-		return nil
-	}
-	var best *known
-	most := sameFrom
-	for _, k := range n.items {
-		shared := 0
-		for s := range fresh.stems {
-			if k.stems[s] {
-				shared++
-			}
-		}
-		news := false
-		for num := range fresh.numbers {
-			news = news || !k.numbers[num]
-		}
-		if share := float64(shared) / float64(len(fresh.stems)); !news && share >= most {
-			best, most = k, share
-		}
-	}
-	return best
-}
-
-func newRef(i int) string { return "new:" + strconv.Itoa(i) }

@@ -33,7 +33,7 @@ func classify(s *sentence, t *turn) mood {
 		return quoting
 	case asksReminder.MatchString(lower) && !declinesReminder.MatchString(lower):
 		return reminding
-	case inFun.MatchString(lower):
+	case inFun.MatchString(laughLead.ReplaceAllString(lower, "")):
 		return joking
 	case isSupposing(lower):
 		return supposing

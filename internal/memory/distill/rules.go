@@ -89,7 +89,7 @@ func (r *reading) keepMeasurements(b Batch) {
 			result = e.Text
 		case e.Type == memory.AssistantOutput && result != "":
 			for _, s := range sentences(e.Text) {
-				if !s.pasted && comparison.MatchString(s.text) && figuresFrom(s, result) >= 2 && !steers(s.text) {
+				if !s.pasted && comparesFigures.MatchString(s.text) && figuresFrom(s, result) >= 2 && !steers(s.text) {
 					r.reply.NewItems = append(r.reply.NewItems, NewItem{Kind: memory.KindFact, Title: clipBytes(title(oneLine(s.text)), memory.MaxTitle), Content: oneLine(s.text),
 						Importance: 3, Confidence: .6, Evidence: []Quote{{EventID: e.ID, Quote: s.text}}})
 				}
@@ -101,7 +101,7 @@ func (r *reading) keepMeasurements(b Batch) {
 	}
 }
 
-var comparison = regexp.MustCompile(`(?i)\bfrom \S*\d.{0,40}? to \S*\d|\d.{0,60}\b(?:before|after|faster|slower|instead of|against|versus|vs\.?|down from|up from|compared)\b`)
+var comparesFigures = regexp.MustCompile(`(?i)\bfrom \S*\d.{0,40}? to \S*\d|\d.{0,60}\b(?:before|after|faster|slower|instead of|against|versus|vs\.?|down from|up from|compared)\b`)
 
 // figuresFrom counts the numbers of a sentence that stand in a tool's result,
 // also rounded.

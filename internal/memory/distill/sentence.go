@@ -281,9 +281,6 @@ var introducesPaste = regexp.MustCompile(`(?i)^(?:(?:and |ok |so )*(?:from|by) (
 var adopts = regexp.MustCompile(`(?i)^(?:(?:and|ok|okay|right|grand|so|well|yes|yeah|good|great|fine|translated|meaning)[, ]+)*` +
 	`(?:so (?:that'?s|that is|that means|the|we|our|my|it'?s|it is|they|i|now|from|no|only|[A-Z])|that'?s (?:where|what|why|how|when|our|my|a|the|true|right|correct|also|now)|that is (?:where|what|why|how|when|our|my|true|right)|(?:that|it|this|which) means|which (?:is|means|was|we)|and that'?s (?:how|what|why|where)|meaning|in (?:english|short)|i\.?e\.?|heißt|das heißt|o sea|es decir|true(?: enough)?|i agree|agreed|same (?:here|for me)|guilty)\b`)
 
-// irrealis matches an adoption that is none: the user plays with what was said.
-var irrealis = regexp.MustCompile(`(?i)\b(?:i'd|i would|we'd|we would|i could|i should|i might|apparently|supposedly|allegedly|as if)\b`)
-
 // markPasted extends pasted over the sentences that follow an introduction of
 // someone else's words, up to the end of the paragraph or to where the user
 // speaks again.

@@ -50,8 +50,6 @@ var (
 
 	subjectPronouns = wordSet(`i we you he she it they that this these those there`)
 
-	thirdPerson = wordSet(`he she it they he's she's it's they're he'd she'd it'd they'd they've he'll she'll it'll they'll his her hers their theirs them him`)
-
 	// anaphors at the head of a sentence tie it to the one before.
 	anaphors = wordSet(`he she it they he's she's it's they're they've he'll she'll it'll they'll his her their that that's this these those which same both
 		neither everything there er sie es ihr sein danach dort das dies ella él esto eso`)
@@ -129,17 +127,8 @@ var (
 		curious impressed amazed surprised typing sitting standing lying waiting looking thinking wondering kidding joking talking trying working walking watching laughing crying
 		dreaming freezing melting dying icing heading running serious right wrong`)
 
-	// praise and blame: adjectives that judge and tell nothing.
-	judging = wordSet(`good great nice lovely perfect fine cool brilliant awesome amazing wonderful beautiful gorgeous terrible awful horrible bad sad funny hilarious weird strange odd
-		creepy mad crazy genius adorable cute fair true right wrong exactly correct easy hard tricky interesting boring excellent handy useful class star legend hero angel
-		better best worse worst fun rubbish nonsense shame pity joke classic crime typical impressive tempting entertaining magic`)
-
 	// tentative words keep a sentence from being a decision or a fact.
 	tentative = wordSet(`maybe perhaps possibly might mightn't probably-not undecided unsure wondering considering tempted dunno vielleicht eventuell quizás quizá`)
-
-	// negations turn a statement round.
-	negations = wordSet(`no not never don't doesn't didn't won't can't isn't aren't wasn't weren't without nobody nothing none neither nor cannot couldn't shouldn't
-		wouldn't nicht kein keine keinen nie niemals sin ningún ninguna`)
 
 	// units make a number a measure.
 	units = wordSet(`% percent euro euros eur € $ £ dollars pounds quid usd gbp chf sek nok kr yen k m km kms kilometres kilometers miles mile metres meters cm mm inch inches feet
