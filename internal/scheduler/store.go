@@ -118,6 +118,13 @@ func (s *store) decoded(path string, text []byte) ([]Job, error) {
 	return jobs, err
 }
 
+// wrote keeps what was written, so that it need not be decoded.
+func (s *store) wrote(text []byte, jobs []Job) {
+	s.known.Lock()
+	defer s.known.Unlock()
+	s.text, s.jobs = text, slices.Clone(jobs)
+}
+
 // decode reads a jobs file and checks all of it.
 func decode(path string, text []byte) ([]Job, error) {
 	damaged := func(reason string) error { return &memory.CorruptError{Path: path, Offset: -1, Reason: reason} }
@@ -212,12 +219,13 @@ func (s *store) write(jobs []Job, damaged bool) error {
 		return err
 	}
 	defer root.Close()
+	text = append(text, '\n')
 	file, err := renameio.NewPendingFile(jobsFile, renameio.WithRoot(root), renameio.WithStaticPermissions(0o600))
 	if err != nil {
 		return err
 	}
 	// The new bytes are on disk before the old ones move.
-	_, err = file.Write(append(text, '\n'))
+	_, err = file.Write(text)
 	if err = errors.Join(err, file.Sync()); err != nil {
 		return errors.Join(err, file.Cleanup())
 	}
@@ -231,6 +239,7 @@ func (s *store) write(jobs []Job, damaged bool) error {
 	if err := file.CloseAtomicallyReplace(); err != nil {
 		return errors.Join(err, file.Cleanup())
 	}
+	s.wrote(text, jobs)
 	dir, err := root.Open(".")
 	if err != nil {
 		return err
