@@ -80,17 +80,40 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 			return nil, errors.Join(err, d.Close())
 		}
 	}
-	r, err := sql.Open("sqlite3", dsn(path, opts, true))
+	err := d.openReaders(ctx, opts, dsn(path, opts, true))
+	if err != nil && opts.ReadOnly && !walOf(path) {
+		// A closed WAL database on a read-only disk cannot be opened in the usual
+		// way, since SQLite wants to make the -wal file; and nobody can change it.
+		err = d.openReaders(ctx, opts, dsn(path, opts, true)+"&immutable=1")
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, classify(err)), d.Close())
+	}
+	return d, nil
+}
+
+// openReaders opens the read pool and tries whether it reads.
+func (d *DB) openReaders(ctx context.Context, opts Options, name string) error {
+	if d.reader != nil {
+		if err := d.reader.Close(); err != nil {
+			return err
+		}
+	}
+	r, err := sql.Open("sqlite3", name)
+	if err != nil {
+		return err
 	}
 	r.SetMaxOpenConns(opts.Readers)
 	r.SetMaxIdleConns(opts.Readers)
 	d.reader = r
-	if err := r.PingContext(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, classify(err)), d.Close())
-	}
-	return d, nil
+	var tables int
+	return r.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables)
+}
+
+// walOf reports whether a database has a write-ahead log beside it.
+func walOf(path string) bool {
+	st, err := os.Stat(path + "-wal")
+	return err == nil && st.Size() > 0
 }
 
 // checkFile refuses what must not be opened, and creates a new file with a mode

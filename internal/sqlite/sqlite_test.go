@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"testing/fstest"
@@ -101,5 +102,47 @@ func TestUpdateRollsBackAndReadersCannotWrite(t *testing.T) {
 	}
 	if err := c.Reader().QueryRow("SELECT sum(x) FROM a").Scan(&sum); err != nil || sum != 2 {
 		t.Errorf("sum in the backup = %d, %v, want 2", sum, err)
+	}
+}
+
+// TestReadOnlyDisk reads a closed database on a disk that cannot be written.
+func TestReadOnlyDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: mounting a file system needs root")
+	}
+	ctx, dir := context.Background(), t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("SKIPPED: no tmpfs here: %v %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v %s", err, out)
+		}
+	})
+	path := filepath.Join(dir, "x.db")
+	db, err := Open(ctx, path, Options{Migrations: migrations(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Update(ctx, func(tx *sql.Tx) error { _, err := tx.Exec("INSERT INTO a VALUES (7)"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mount", "-o", "remount,ro", dir).CombinedOutput(); err != nil {
+		t.Fatalf("remount: %v %s", err, out)
+	}
+	if _, err := Open(ctx, path, Options{Migrations: migrations(1)}); !errors.Is(err, memory.ErrUnavailable) {
+		t.Errorf("opening for writing on a read-only disk: %v, want unavailable", err)
+	}
+	db, err = Open(ctx, path, Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var x int
+	if err := db.Reader().QueryRow("SELECT x FROM a").Scan(&x); err != nil || x != 7 {
+		t.Errorf("x = %d, %v", x, err)
 	}
 }
