@@ -161,15 +161,15 @@ func (s *Store) cut(e memory.Event) []passage {
 			whole = strings.TrimSpace(part + "\n" + caption)
 		}
 		p.columns = text.Index(whole)
-		p.features = features(part, whole, e)
+		p.features = features(part, e, p.columns)
 		out[i] = p
 	}
 	return out
 }
 
-func features(part, whole string, e memory.Event) Passage {
+func features(part string, e memory.Event, columns text.Columns) Passage {
 	f := text.FeaturesOf(part)
-	p := Passage{Day: text.DayOf(e.Timestamp), Words: clamp16(len(strings.Fields(text.Index(whole).Prefix)))}
+	p := Passage{Day: text.DayOf(e.Timestamp), Words: clamp16(len(strings.Fields(columns.Prefix)))}
 	copy(p.Said[:], text.Dates(part, e.Timestamp))
 	for flag, set := range map[Flag]bool{
 		HasNumber: f.HasNumber, HasTimeCue: f.HasTimeCue, HasWhereCue: f.HasWhereCue, Asks: f.Asks, FirstPerson: f.FirstPerson,
@@ -198,13 +198,16 @@ func (s *Store) index(ctx context.Context, from, to memory.Cursor, turns []turn)
 		if st.cursor.Seq != from.Seq {
 			return errMoved
 		}
-		w := writer{ctx: ctx, tx: tx, next: st.passages + 1, epoch: st.epoch, first: st.passages + 1}
+		w, err := newWriter(ctx, tx, st)
+		if err != nil {
+			return err
+		}
 		for i := range turns {
 			if err := w.add(&turns[i]); err != nil {
 				return fmt.Errorf("index event %d: %w", turns[i].event.Seq, err)
 			}
 		}
-		if err := w.saveFeatures(); err != nil {
+		if err := w.finish(); err != nil {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, "UPDATE state SET seq = ?, file = ?, offset = ?, passages = ?, epoch = ?",
@@ -215,11 +218,45 @@ func (s *Store) index(ctx context.Context, from, to memory.Cursor, turns []turn)
 
 // writer adds the turns of one batch.
 type writer struct {
-	ctx         context.Context
-	tx          *sql.Tx
-	first, next int64    // n of the batch's first passage, and of the next one
-	fresh       []packed // the features of passages first to next-1
-	epoch       int64
+	ctx                      context.Context
+	tx                       *sql.Tx
+	first, next              int64    // n of the batch's first passage, and of the next one
+	fresh                    []packed // the features of passages first to next-1
+	epoch                    int64
+	sessions                 map[string]*session // those of the batch
+	speakers                 map[string]int64    // likewise
+	episodes, main, prefixes *sql.Stmt
+}
+
+// session is a row of sessions.
+type session struct{ n, turns, last int64 }
+
+func newWriter(ctx context.Context, tx *sql.Tx, st state) (*writer, error) {
+	w := &writer{ctx: ctx, tx: tx, first: st.passages + 1, next: st.passages + 1, epoch: st.epoch, sessions: map[string]*session{}, speakers: map[string]int64{}}
+	for _, s := range []struct {
+		stmt **sql.Stmt
+		text string
+	}{
+		{&w.episodes, "INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+		{&w.main, "INSERT INTO m (rowid, terms) VALUES (?, ?)"},
+		{&w.prefixes, "INSERT INTO p (rowid, terms) VALUES (?, ?)"},
+	} {
+		var err error
+		if *s.stmt, err = tx.PrepareContext(ctx, s.text); err != nil {
+			return nil, err // the transaction's end closes those that are open
+		}
+	}
+	return w, nil
+}
+
+// finish writes what was kept back until the batch's end.
+func (w *writer) finish() error {
+	for _, s := range w.sessions {
+		if _, err := w.tx.ExecContext(w.ctx, "UPDATE sessions SET turns = ?, last = ? WHERE n = ?", s.turns, s.last, s.n); err != nil {
+			return err
+		}
+	}
+	return w.saveFeatures()
 }
 
 func (w *writer) add(t *turn) error {
@@ -241,15 +278,11 @@ func (w *writer) add(t *turn) error {
 
 // addTurn adds a turn's passages to its session.
 func (w *writer) addTurn(t *turn) error {
-	session, err := w.number("INSERT INTO sessions (id, turns, last) VALUES (?, 0, 0) ON CONFLICT (id) DO UPDATE SET id = id RETURNING n", t.event.SessionID)
+	in, err := w.session(t.event.SessionID)
 	if err != nil {
 		return err
 	}
-	var turns, last int64
-	if err := w.tx.QueryRowContext(w.ctx, "SELECT turns, last FROM sessions WHERE n = ?", session).Scan(&turns, &last); err != nil {
-		return err
-	}
-	speaker, err := w.number("INSERT INTO speakers (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = name RETURNING n", t.event.Speaker())
+	speaker, err := w.speaker(t.event.Speaker())
 	if err != nil {
 		return err
 	}
@@ -259,50 +292,74 @@ func (w *writer) addTurn(t *turn) error {
 	}
 	for part := range t.passages {
 		p := &t.passages[part]
-		p.features.Session, p.features.Speaker = uint32(session-1), clamp16(int(speaker-1))
-		if turns == 0 {
+		p.features.Session, p.features.Speaker = uint32(in.n-1), clamp16(int(speaker-1))
+		if in.turns == 0 {
 			p.features.Flags |= Opens
 		}
 		if hidden {
 			p.features.Flags |= Suppressed
 		}
-		n := w.next
 		if !p.features.Is(Aside) {
-			p.features.Before, last = uint32(last), n
+			p.features.Before, in.last = uint32(in.last), w.next
 		}
-		if err := w.addPassage(t.event, p, session, turns, part); err != nil {
+		if err := w.addPassage(t.event, p, in, part); err != nil {
 			return err
 		}
 	}
-	_, err = w.tx.ExecContext(w.ctx, "UPDATE sessions SET turns = ?, last = ? WHERE n = ?", turns+1, last, session)
-	return err
+	in.turns++
+	return nil
 }
 
-func (w *writer) addPassage(e memory.Event, p *passage, session, turn int64, part int) error {
+// session returns the row of a session, making it where it is new.
+func (w *writer) session(id string) (*session, error) {
+	if s, known := w.sessions[id]; known {
+		return s, nil
+	}
+	s := &session{}
+	err := w.tx.QueryRowContext(w.ctx, "SELECT n, turns, last FROM sessions WHERE id = ?", id).Scan(&s.n, &s.turns, &s.last)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = w.tx.QueryRowContext(w.ctx, "INSERT INTO sessions (id, turns, last) VALUES (?, 0, 0) RETURNING n", id).Scan(&s.n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.sessions[id] = s
+	return s, nil
+}
+
+// speaker returns the number of a speaker, making it where it is new.
+func (w *writer) speaker(name string) (int64, error) {
+	n, known := w.speakers[name]
+	if known {
+		return n, nil
+	}
+	err := w.tx.QueryRowContext(w.ctx, "SELECT n FROM speakers WHERE name = ?", name).Scan(&n)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = w.tx.QueryRowContext(w.ctx, "INSERT INTO speakers (name) VALUES (?) RETURNING n", name).Scan(&n)
+	}
+	if err != nil {
+		return 0, err
+	}
+	w.speakers[name] = n
+	return n, nil
+}
+
+func (w *writer) addPassage(e memory.Event, p *passage, in *session, part int) error {
 	_, zone := e.Timestamp.Zone()
-	_, err := w.tx.ExecContext(w.ctx, "INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		w.next, e.ID, e.Meta(memory.MetaSourceID), session, e.Seq, part, turn, string(e.Type), string(e.Origin), e.Speaker(),
-		p.text, p.caption, e.Timestamp.UnixMilli(), zone)
+	_, err := w.episodes.ExecContext(w.ctx, w.next, e.ID, e.Meta(memory.MetaSourceID), in.n, e.Seq, part, in.turns, string(e.Type),
+		string(e.Origin), e.Speaker(), p.text, p.caption, e.Timestamp.UnixMilli(), zone)
 	if err != nil {
 		return err
 	}
-	if _, err := w.tx.ExecContext(w.ctx, "INSERT INTO m (rowid, terms) VALUES (?, ?)", w.next, p.columns.Main); err != nil {
+	if _, err := w.main.ExecContext(w.ctx, w.next, p.columns.Main); err != nil {
 		return err
 	}
-	if _, err := w.tx.ExecContext(w.ctx, "INSERT INTO p (rowid, terms) VALUES (?, ?)", w.next, p.columns.Prefix); err != nil {
+	if _, err := w.prefixes.ExecContext(w.ctx, w.next, p.columns.Prefix); err != nil {
 		return err
 	}
 	w.fresh = append(w.fresh, pack(p.features))
 	w.next++
 	return nil
-}
-
-// number runs an insert that returns the row's number, old or new. Numbers have
-// no gaps: a row that is there is not inserted again.
-func (w *writer) number(insert, name string) (int64, error) {
-	var n int64
-	err := w.tx.QueryRowContext(w.ctx, insert, name).Scan(&n)
-	return n, err
 }
 
 // suppress marks or unmarks an event, and the passages of it that are in already.

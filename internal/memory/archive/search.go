@@ -38,16 +38,19 @@ func (h *Hits) Len() int { return len(h.passages) }
 // Passage returns passage n.
 func (h *Hits) Passage(n uint32) Passage { return h.passages[n-1].passage() }
 
-// Before returns the n of the passage before n in its conversation; 0 for none.
+// Before returns Passage(n).Before.
 func (h *Hits) Before(n uint32) uint32 { return h.passages[n-1].before }
 
-// Session returns the index of the session of passage n.
+// Session returns Passage(n).Session.
 func (h *Hits) Session(n uint32) uint32 { return h.passages[n-1].session }
 
-// Words returns how many words of passage n are no stopwords.
+// Speaker returns Passage(n).Speaker.
+func (h *Hits) Speaker(n uint32) uint16 { return h.passages[n-1].speaker }
+
+// Words returns Passage(n).Words.
 func (h *Hits) Words(n uint32) int { return int(h.passages[n-1].words) }
 
-// Flags returns the flags of passage n.
+// Flags returns Passage(n).Flags.
 func (h *Hits) Flags(n uint32) Flag { return h.passages[n-1].flags }
 
 // maxPostings bounds what one search reads of a column, so that its time does

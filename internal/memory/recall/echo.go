@@ -21,12 +21,9 @@ func (p *packer) echo(e memory.Episode) string {
 	if quotesMemory.MatchString(e.Text) {
 		return "repeats a block of memory"
 	}
-	said := map[string]bool{}
-	for _, w := range contentWords(e.Text) {
-		said[w] = true
-	}
-	for _, line := range p.words {
-		if len(said) > 0 && shared(said, line) >= maxShared {
+	said := contentWords(e.Text)
+	for i := range p.selected {
+		if len(said) > 0 && shared(said, p.wordsOf(i)) >= maxShared {
 			return "says nothing that a line before it does not say"
 		}
 	}
@@ -48,22 +45,25 @@ func shared(words, line map[string]bool) float64 {
 	return float64(n) / float64(len(words))
 }
 
-// remember keeps the words of a selected text.
-func (p *packer) remember(content string) {
-	words := map[string]bool{}
-	for _, w := range contentWords(content) {
-		words[w] = true
+// remember keeps a selected text.
+func (p *packer) remember(content string) { p.selected = append(p.selected, content) }
+
+// wordsOf returns the content words of the i-th selected text. They are made when
+// they are first asked for: most blocks have no turn of the assistant to compare.
+func (p *packer) wordsOf(i int) map[string]bool {
+	for len(p.words) <= i {
+		p.words = append(p.words, contentWords(p.selected[len(p.words)]))
 	}
-	p.words = append(p.words, words)
+	return p.words[i]
 }
 
-// contentWords returns the stems of the words of s that are no stopwords.
-func contentWords(s string) []string {
-	var out []string
+// contentWords returns the words of s that are no stopwords.
+func contentWords(s string) map[string]bool {
+	words := map[string]bool{}
 	for _, w := range text.Words(s) {
 		if !text.IsStopword(w) {
-			out = append(out, text.Stem(w))
+			words[w] = true
 		}
 	}
-	return out
+	return words
 }

@@ -27,7 +27,8 @@ type packer struct {
 	untrusted int
 	events    map[string][]string // quotes of the selected items, by event
 	sent      map[string][]string // texts of the selected passages, by event
-	words     []map[string]bool   // content words of the lines
+	selected  []string            // their texts
+	words     []map[string]bool   // content words of the first of them
 }
 
 // pack selects candidates in the order of their scores until the budget is used

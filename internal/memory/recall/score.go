@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -209,64 +210,52 @@ const goodSession = .7
 // passages, and those that hidden reports of their session, are left out. Among
 // the best, other sessions get a turn: many questions have answers in several.
 func (s *scorer) rank(limit int, hidden func(session uint32) bool) []ranked {
-	var best []ranked
-	least := math.Inf(-1) // limit passages score more, or are newer
+	var best []pick
+	least := math.Inf(-1) // so many score more, or are newer
 	for n := uint32(1); int(n) <= s.hits.Len(); n++ {
 		if !s.isCandidate(n) || s.hits.Flags(n)&archive.Suppressed != 0 || hidden(s.hits.Session(n)) {
 			continue
 		}
-		sc := s.score(n)
-		if sc.total < least {
+		total := s.score(n).total
+		if total < least {
 			continue
 		}
-		best = append(best, ranked{n, sc})
+		best = append(best, pick{n, total})
 		if len(best)/4 >= limit {
 			best = firstOf(best, limit)
-			least = best[limit-1].scores.total
+			least = best[limit-1].score
 		}
 	}
-	return s.spread(firstOf(best, limit))
-}
-
-// spread reorders ranked passages so that each counts less, the more of its
-// session stand before it.
-func (s *scorer) spread(list []ranked) []ranked {
-	queues := map[uint32][]ranked{}
-	var sessions []uint32
-	for _, r := range list {
-		session := s.hits.Session(r.n)
-		if len(queues[session]) == 0 {
-			sessions = append(sessions, session)
-		}
-		queues[session] = append(queues[session], r)
-	}
-	taken := make(map[uint32]int, len(sessions))
-	out := make([]ranked, 0, len(list))
-	for len(out) < len(list) {
-		next, best := uint32(0), math.Inf(-1)
-		for _, session := range sessions {
-			if taken[session] == len(queues[session]) {
-				continue
-			}
-			if score := queues[session][taken[session]].scores.total - wSpread*math.Log(1+float64(taken[session])); score > best {
-				next, best = session, score
-			}
-		}
-		out = append(out, queues[next][taken[next]])
-		taken[next]++
+	best = s.spread(firstOf(best, limit))
+	out := make([]ranked, len(best))
+	for i, p := range best {
+		out[i] = ranked{p.n, s.score(p.n)}
 	}
 	return out
 }
 
-func firstOf(list []ranked, limit int) []ranked {
-	slices.SortFunc(list, func(a, b ranked) int {
-		switch {
-		case a.scores.total > b.scores.total:
-			return -1
-		case a.scores.total < b.scores.total:
-			return 1
-		}
-		return int(b.n) - int(a.n)
+// pick is a passage and what it is sorted by.
+type pick struct {
+	n     uint32
+	score float64
+}
+
+// spread reorders passages so that each counts less, the more of its session
+// stand before it.
+func (s *scorer) spread(list []pick) []pick {
+	before := map[uint32]float64{}
+	for i := range list {
+		session := s.hits.Session(list[i].n)
+		list[i].score -= wSpread * math.Log(1+before[session])
+		before[session]++
+	}
+	return firstOf(list, len(list))
+}
+
+// firstOf sorts list, best first and newest first among equals, and cuts it.
+func firstOf(list []pick, limit int) []pick {
+	slices.SortFunc(list, func(a, b pick) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.n, a.n))
 	})
 	return list[:min(limit, len(list))]
 }
@@ -304,34 +293,31 @@ func (s *scorer) fit(d text.Date) float64 {
 
 // score sums up what speaks for passage n.
 func (s *scorer) score(n uint32) scores {
-	p := s.hits.Passage(n)
-	out := scores{words: float64(s.words[n]), prefix: float64(s.prefix[n]), session: float64(s.sessions[p.Session])}
-	held := s.terms[n]
-	if !p.Is(archive.Aside) {
-		held |= s.after[n]
-	}
-	if p.Before > 0 {
-		second := s.hits.Before(p.Before)
-		held |= s.terms[p.Before] | s.terms[second]
+	session, before, flags := s.hits.Session(n), s.hits.Before(n), s.hits.Flags(n)
+	out := scores{words: float64(s.words[n]), prefix: float64(s.prefix[n]), session: float64(s.sessions[session])}
+	held := s.terms[n] | s.after[n]
+	if before > 0 {
+		second := s.hits.Before(before)
+		held |= s.terms[before] | s.terms[second]
 		out.before = float64(s.words[second])
-		if s.hits.Flags(p.Before)&archive.Asks != 0 {
-			out.answer = float64(s.words[p.Before])
+		if s.hits.Flags(before)&archive.Asks != 0 {
+			out.answer = float64(s.words[before])
 		}
 	}
 	out.window = s.share(held)
-	if s.isNamed(p) {
+	if s.isNamed(n, flags) {
 		out.speaker = wSpeaker + wSpeakerBM*out.words
 	}
 	if len(s.query.Dates) > 0 {
 		out.day = s.day(n)
-		for _, said := range p.Said {
+		for _, said := range s.hits.Passage(n).Said {
 			if said != (text.Date{}) {
 				out.said = max(out.said, s.fit(said))
 			}
 		}
 	}
-	out.kind = s.kind(p)
-	out.form = form(p)
+	out.kind = s.kind(flags)
+	out.form = form(flags)
 	out.total = out.lexical() + wSession*out.session + wAnswer*out.answer + wTurnBefore*out.before + out.speaker +
 		wDay*out.day + wSaid*out.said + out.kind + out.form
 	return out
@@ -349,36 +335,36 @@ func (s *scorer) share(held uint64) float64 {
 	return sum / s.idfSum
 }
 
-// isNamed reports whether the one speaker that the question names says p.
-func (s *scorer) isNamed(p archive.Passage) bool {
-	return len(s.query.Speakers) == 1 && !p.Is(archive.Aside) && s.hits.Speakers[p.Speaker] == s.query.Speakers[0]
+// isNamed reports whether the one speaker that the question names says passage n.
+func (s *scorer) isNamed(n uint32, flags archive.Flag) bool {
+	return len(s.query.Speakers) == 1 && flags&archive.Aside == 0 && s.hits.Speakers[s.hits.Speaker(n)] == s.query.Speakers[0]
 }
 
-// kind scores whether p holds what the question's kind asks for.
-func (s *scorer) kind(p archive.Passage) float64 {
+// kind scores whether a passage holds what the question's kind asks for.
+func (s *scorer) kind(flags archive.Flag) float64 {
 	var sum float64
-	if s.query.Asks(text.AsksWhen) && p.Is(archive.HasTimeCue) {
+	if s.query.Asks(text.AsksWhen) && flags&archive.HasTimeCue != 0 {
 		sum += wWhen
 	}
-	if s.query.Asks(text.AsksWhere) && p.Is(archive.HasWhereCue) {
+	if s.query.Asks(text.AsksWhere) && flags&archive.HasWhereCue != 0 {
 		sum += wWhere
 	}
-	if s.query.Asks(text.AsksHowMany) && p.Is(archive.HasNumber) {
+	if s.query.Asks(text.AsksHowMany) && flags&archive.HasNumber != 0 {
 		sum += wHowMany
 	}
 	return sum
 }
 
-// form scores what p is, whatever the question.
-func form(p archive.Passage) float64 {
+// form scores what a passage is, whatever the question.
+func form(flags archive.Flag) float64 {
 	var sum float64
-	if p.Is(archive.Asks) {
+	if flags&archive.Asks != 0 {
 		sum += wAsks
 	}
-	if p.Is(archive.Opens) {
+	if flags&archive.Opens != 0 {
 		sum += wOpens
 	}
-	if p.Is(archive.FirstPerson) {
+	if flags&archive.FirstPerson != 0 {
 		sum += wFirst
 	}
 	return sum

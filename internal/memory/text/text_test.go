@@ -67,6 +67,32 @@ func TestQueryTermsAreIndexed(t *testing.T) {
 	})
 }
 
+// Counts counts what the columns hold.
+func TestCounts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.SliceOf(rapid.OneOf(rapid.SampledFrom([]string{"went", "going", "dying", "lies", "skies", "early", "the", "上海市", "Café", "ran"}), rapid.StringMatching(`[a-z]{1,9}`)))
+		s := strings.Join(words.Draw(t, "text"), " ")
+		q := ParseQuery(strings.Join(words.Draw(t, "query"), " "), Options{})
+		cols := Index(s)
+		terms, prefixes := q.Counts(s)
+		check := func(list []string, got []int, column string) {
+			for i, term := range list {
+				want := 0
+				for _, f := range strings.Fields(column) {
+					if f == term {
+						want++
+					}
+				}
+				if got[i] != want {
+					t.Fatalf("%q stands %d times in %q, counted %d", term, want, column, got[i])
+				}
+			}
+		}
+		check(q.Terms, terms, cols.Main)
+		check(q.Prefixes, prefixes, cols.Prefix)
+	})
+}
+
 func TestPassages(t *testing.T) {
 	sentence := "This is a sentence of some length that says nothing. "
 	got := Passages(strings.Repeat(sentence, 20))
