@@ -2,7 +2,9 @@ package distill
 
 import (
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
@@ -33,6 +35,9 @@ func drafts(t *turn) []*draft {
 		s := &t.sentences[i]
 		v := viewOf(s, t)
 		m := classify(s, t)
+		if slices.ContainsFunc(s.words, func(w word) bool { return looksSecret(w.text) }) {
+			m = ordering // whatever it is, it is not to be kept
+		}
 		weight := 0.0
 		switch m {
 		case telling:
@@ -104,6 +109,30 @@ func asideOf(s *sentence, t *turn) *view {
 		return nil
 	}
 	return viewOf(&aside, t)
+}
+
+// looksSecret reports a word such as a key or a password that redaction did not
+// know: ten characters or more, with upper and lower case letters and digits that
+// change places at least five times.
+func looksSecret(w string) bool {
+	upper, lower, digit, turns := false, false, false, 0
+	var last rune
+	for _, r := range w {
+		class := 'x'
+		switch {
+		case unicode.IsUpper(r):
+			class, upper = 'u', true
+		case unicode.IsLower(r):
+			class, lower = 'l', true
+		case unicode.IsDigit(r):
+			class, digit = 'd', true
+		}
+		if last != 0 && class != last {
+			turns++
+		}
+		last = class
+	}
+	return len(w) >= 10 && upper && lower && digit && turns >= 5
 }
 
 var takesBack = regexp.MustCompile(`^(?:\w+ )?(?:just |only |i'm |totally )?(?:kidding|joking|jk)\b`)
