@@ -128,8 +128,9 @@ func writePage(dir *os.Root, p Page, overwrite bool) (bool, error) {
 	return true, nil
 }
 
-// logLine is one entry of a daily log.
-type logLine struct{ ts, text string }
+// logLine is one entry of a daily log. ts is empty where there is no time to
+// show; order is what it is sorted by.
+type logLine struct{ order, ts, text string }
 
 // dailyText renders a daily log: front matter, a heading, and one line an entry
 // in the order of their times.
@@ -144,7 +145,7 @@ func dailyText(id string, payload json.RawMessage) (string, error) {
 	if len(lines) == 0 {
 		b.WriteString("_No entries recorded in memory for this day._\n")
 	}
-	slices.SortStableFunc(lines, func(a, b logLine) int { return cmp.Compare(a.ts, b.ts) })
+	slices.SortStableFunc(lines, func(a, b logLine) int { return cmp.Compare(a.order, b.order) })
 	for _, l := range lines {
 		if l.ts == "" {
 			b.WriteString("- " + l.text + "\n")
@@ -188,9 +189,9 @@ func logLines(payload json.RawMessage) ([]logLine, error) {
 func lineOf(entry object) logLine {
 	ts, _ := entry.get("ts")
 	text, _ := entry.get("text")
-	l := logLine{text: printed(text)}
+	l := logLine{order: printed(ts), text: printed(text)}
 	if !isEmpty(ts) {
-		l.ts = printed(ts)
+		l.ts = l.order
 	}
 	return l
 }

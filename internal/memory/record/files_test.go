@@ -121,7 +121,7 @@ func TestHeadingsInCodeFences(t *testing.T) {
 func TestDailyEntries(t *testing.T) {
 	for line, want := range map[string]string{
 		"- [08:15]  tea ": "08:15|tea", "[x] y": "x|y", "- z": "|z", "  - [11:00]   spaced  ": "11:00|spaced", "[10:00]coffee": "10:00|coffee",
-		"- [ ] todo": "|todo", "[link](url)": "-[link](url)", "- [link](url)": "-[link](url)", "[10:00] (call)": "10:00|(call)", "-x": "-x", "[open": "-[open", "# Title": "-# Title", "[a]": "a|", "\u00a0x\u2003": "-x", "-": "--",
+		"- [[a]] b": "a|] b", "-  [x] y": "-[x] y", "- [ ] todo": "|todo", "[link](url)": "-[link](url)", "- [link](url)": "-[link](url)", "[10:00] (call)": "10:00|(call)", "-x": "-x", "[open": "-[open", "# Title": "-# Title", "[a]": "a|", "\u00a0x\u2003": "-x", "-": "--",
 	} {
 		got := "none"
 		for _, e := range dailyEntries(line) {
@@ -154,6 +154,25 @@ func TestDefectCuratedFlag(t *testing.T) {
 	for id, want := range map[string]string{"no": `"curated":false}`, "odd": `"ephemeral":true,"curated":true}`} {
 		if got := f.payload(Key{longTerm, projectFact, id}); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", id, got)
+		}
+	}
+}
+
+func TestPreferenceKeysAndValues(t *testing.T) {
+	for matter, want := range map[string]string{
+		"key: k\nvalue: v":                                         `"key":"k","text":"x","value":"v"`,
+		"key: k\nvalue:":                                           `"key":"k","text":"x","value":""`,
+		"key: k\nvalue: v\npreference_value:":                      `"key":"k","text":"x","value":"v"`,
+		"preference_key:\nkey: k\npreference_value:":               `"key":"k","text":"x"}`,
+		"preference_key: p\nkey: k\npreference_value: w\nvalue: v": `"key":"p","text":"x","value":"w"`,
+		"key:": `{"text":"x"}`,
+	} {
+		d, err := curated(Document{"n.md", strings.Replace(fact("p", matter+"\n", "x"), projectFact, userPreference, 1)}, "at")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if raw, err := encode(d.Payload); err != nil || !strings.Contains(string(raw), want) {
+			t.Errorf("%q: %s, %v", matter, raw, err)
 		}
 	}
 }

@@ -176,8 +176,9 @@ type dailyEntry struct {
 	Text string  `json:"text"`
 }
 
-// A line's time stands in brackets; a bracket followed by a parenthesis is a link.
-var timedLine = regexp.MustCompile(`^(?:-\s+)?\[([^\]]*)\]\s*($|[^(].*$)`)
+// A line's time stands in brackets; brackets with a parenthesis right behind
+// them are a link.
+var timedLine = regexp.MustCompile(`^(?:- )?\[+([^\]]*)\]($|[^(].*$)`)
 
 // dailyEntries reads the lines of a daily note; blank lines and rules are left
 // out.

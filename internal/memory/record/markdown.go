@@ -185,10 +185,13 @@ func curated(doc Document, at string) (draft, error) {
 		if name := firstOf(matter, "preference_key", "key"); name != "" {
 			payload["key"] = name
 		}
-		for _, name := range []string{"value", "preference_value"} { // the later wins
-			if value, given := matter[name]; given {
-				payload["value"] = value
-			}
+		// An empty value counts under its short name only.
+		value, given := matter["value"]
+		if long := matter["preference_value"]; long != "" {
+			value, given = long, true
+		}
+		if given {
+			payload["value"] = value
 		}
 	}
 	return draft{Key: key, UpdatedAt: at, Payload: payload,

@@ -51,13 +51,14 @@ type Report struct {
 	DuplicatesAside int64            `json:"duplicates_aside,omitempty"` // rows of a double key that the adoption of the database set aside
 }
 
-// Summary are the overall totals of a Report.
+// Summary are the overall totals of a Report. Where there was nothing to report
+// on, it has the first alone.
 type Summary struct {
-	Total    int64 `json:"total_records"`
-	With     int64 `json:"with_ttl"`
-	Without  int64 `json:"without_ttl"`
-	Expired  int64 `json:"expired_count"`
-	Expiring int64 `json:"expiring_soon_count"`
+	Total    int64  `json:"total_records"`
+	With     *int64 `json:"with_ttl,omitempty"`
+	Without  *int64 `json:"without_ttl,omitempty"`
+	Expired  *int64 `json:"expired_count,omitempty"`
+	Expiring *int64 `json:"expiring_soon_count,omitempty"`
 }
 
 // TTLCoverage counts records with and without a ttl.
@@ -204,7 +205,7 @@ func (r *Report) count(ctx context.Context, tx *sql.Tx, now int64) error {
 			return err
 		}
 		r.Summary.Total += total
-		r.Summary.With += with
+		r.Coverage.With += with
 		r.ExpiredCount += expired
 		r.SoonCount += soon
 		namespaces[ns] += total
@@ -217,9 +218,9 @@ func (r *Report) count(ctx context.Context, tx *sql.Tx, now int64) error {
 			}
 		}
 	}
-	r.Summary.Without = r.Summary.Total - r.Summary.With
-	r.Summary.Expired, r.Summary.Expiring = r.ExpiredCount, r.SoonCount
-	r.Coverage = TTLCoverage{r.Summary.With, r.Summary.Without}
+	r.Coverage.Without = r.Summary.Total - r.Coverage.With
+	all, expired, soon := r.Coverage, r.ExpiredCount, r.SoonCount
+	r.Summary = Summary{r.Summary.Total, &all.With, &all.Without, &expired, &soon}
 	for _, c := range mostFirst(namespaces) {
 		r.ByNamespace = append(r.ByNamespace, NamespaceCount{c.name, c.n})
 	}

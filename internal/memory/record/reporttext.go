@@ -37,7 +37,7 @@ func (r Report) Text() string {
 	if r.Error != "" {
 		fmt.Fprintf(&b, "  %s\n", r.Error)
 	}
-	fmt.Fprintf(&b, "\nOverall totals\n  %-28s %d\n  %-28s %d\n  %-28s %d\n", "records", r.Summary.Total, "with ttl", r.Summary.With, "without ttl", r.Summary.Without)
+	fmt.Fprintf(&b, "\nOverall totals\n  %-28s %d\n  %-28s %d\n  %-28s %d\n", "records", r.Summary.Total, "with ttl", r.Coverage.With, "without ttl", r.Coverage.Without)
 	for _, name := range ageNames {
 		if n := r.Ages[name]; n > 0 {
 			fmt.Fprintf(&b, "  %-28s %d\n", "changed "+strings.ReplaceAll(name, "_", " "), n)
