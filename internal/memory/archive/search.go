@@ -83,55 +83,62 @@ func (s *Store) Search(ctx context.Context, main, prefix []string) (*Hits, error
 // readPostings reads through fts5vocab, not by MATCH: ranking in SQL costs ten
 // times as much, and its idf is of no use in a history of a few turns.
 func readPostings(ctx context.Context, tx *sql.Tx, table string, terms []string, passages int) ([]Postings, error) {
-	out := make([]Postings, len(terms))
-	order := make([]int, len(terms))
-	count, err := tx.PrepareContext(ctx, "SELECT doc, cnt FROM "+table+"_rows WHERE term = ?")
-	if err != nil {
-		return nil, err
+	if len(terms) == 0 {
+		return nil, nil
 	}
-	defer count.Close()
-	tokens := make([]int, len(terms))
+	out := make([]Postings, len(terms))
+	tokens, order := make([]int, len(terms)), make([]int, len(terms))
 	for i, term := range terms {
 		out[i].Term, order[i] = term, i
-		if err := count.QueryRowContext(ctx, term).Scan(&out[i].Rows, &tokens[i]); err != nil && err != sql.ErrNoRows {
-			return nil, err
-		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return out[a].Rows - out[b].Rows })
-	read, err := tx.PrepareContext(ctx, "SELECT coalesce(group_concat(doc, ' '), '') FROM "+table+"_postings WHERE term = ?")
+	err := eachTerm(ctx, tx, "SELECT j.key, v.doc, v.cnt FROM json_each(?) j CROSS JOIN "+table+"_rows v ON v.term = j.value", terms, func(rows *sql.Rows) error {
+		var i, docs, count int
+		if err := rows.Scan(&i, &docs, &count); err != nil {
+			return err
+		}
+		out[i].Rows, tokens[i] = docs, count
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer read.Close()
+	slices.SortStableFunc(order, func(a, b int) int { return out[a].Rows - out[b].Rows })
+	wanted := slices.Clone(terms)
 	total := 0
 	for rank, i := range order {
-		if total += tokens[i]; tokens[i] == 0 || total > maxPostings && rank > 0 {
-			continue
-		}
-		var list sql.RawBytes
-		if err := scanRaw(ctx, read, out[i].Term, &list, func() error {
-			out[i].Docs, err = parseDocs(list, tokens[i], passages)
-			return err
-		}); err != nil {
-			return nil, err
+		if total += tokens[i]; total > maxPostings && rank > 0 {
+			wanted[i] = "" // no term: nothing is read
 		}
 	}
-	return out, nil
+	err = eachTerm(ctx, tx, "SELECT j.key, (SELECT coalesce(group_concat(doc, ' '), '') FROM "+table+"_postings WHERE term = j.value) FROM json_each(?) j", wanted, func(rows *sql.Rows) error {
+		var i int
+		var list sql.RawBytes
+		if err := rows.Scan(&i, &list); err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			return nil
+		}
+		docs, err := parseDocs(list, tokens[i], passages)
+		out[i].Docs = docs
+		return err
+	})
+	return out, err
 }
 
-// scanRaw runs a query of one row of one column and calls use while its bytes
-// are valid.
-func scanRaw(ctx context.Context, stmt *sql.Stmt, arg string, into *sql.RawBytes, use func() error) error {
-	rows, err := stmt.QueryContext(ctx, arg)
+// eachTerm runs a query over the terms, a JSON list, and calls use with each row.
+func eachTerm(ctx context.Context, tx *sql.Tx, query string, terms []string, use func(*sql.Rows) error) error {
+	list, err := json.Marshal(terms)
+	if err != nil {
+		return err
+	}
+	rows, err := tx.QueryContext(ctx, query, string(list))
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := rows.Scan(into); err != nil {
-			return err
-		}
-		if err := use(); err != nil {
+		if err := use(rows); err != nil {
 			return err
 		}
 	}
