@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -64,6 +65,18 @@ func tools(catalog *op.Catalog, p policy) toolset {
 		t.specs = append(t.specs, llm.ToolSpec{Name: name, Description: o.Summary, Parameters: o.Input})
 	}
 	return t
+}
+
+// tokens estimates what the specs take in a prompt.
+func (t toolset) tokens() int {
+	total := 0
+	for _, s := range t.specs {
+		text, err := json.Marshal(s.Parameters)
+		if err == nil { // a schema that cannot be written fails the request, which says so
+			total += perMessage + tokens(s.Name) + tokens(s.Description) + tokens(string(text))
+		}
+	}
+	return total
 }
 
 // originOf says whose words an operation's result is.

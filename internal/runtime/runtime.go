@@ -149,7 +149,8 @@ func (r *Runtime) Run(ctx context.Context, t Turn) (Result, error) {
 	if err != nil {
 		return Result{Session: t.Session.ID}, err
 	}
-	command, isCommand, err := Command{}, false, error(nil)
+	var command Command
+	var isCommand bool
 	if t.Origin != memory.OriginAgent {
 		if command, isCommand, err = ParseCommand(t.Text); err != nil {
 			return Result{Session: t.Session.ID}, err

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -221,18 +220,6 @@ func (x *turn) prompt(ctx context.Context) (func() []llm.Message, error) {
 	history, about := messagesOf(x.window.turns()), contextMessage(x.now, block)
 	prompt := func() []llm.Message { return assemble(system, history, about, messagesOf(x.events)) }
 	return prompt, x.bundle.Prompt(render(prompt(), x.tools.specs))
-}
-
-// tokens estimates what the specs take in a prompt.
-func (t toolset) tokens() int {
-	total := 0
-	for _, s := range t.specs {
-		text, err := json.Marshal(s.Parameters)
-		if err == nil { // a schema that cannot be written fails the request, which says so
-			total += perMessage + tokens(s.Name) + tokens(s.Description) + tokens(string(text))
-		}
-	}
-	return total
 }
 
 // rounds asks the model until it answers without asking for a tool. In the last

@@ -261,7 +261,7 @@ func TestAcceleratedTime(t *testing.T) {
 				h.agents, h.auto = []memory.AgentID{"a", "b", "c"}, Auto{Checkpoint: true, Maintenance: true}
 				chatter := "@hourly"
 				if tc.days > 1 {
-					chatter, h.poll = "0 */4 * * *", 5*time.Minute
+					chatter, h.poll = "0 */8 * * *", 5*time.Minute
 				}
 				for _, a := range h.agents {
 					h.add(a, AddRequest{Name: "chatter", Schedule: chatter, Op: "test.chatter"})
@@ -306,7 +306,7 @@ func (h *home) judge(lasted time.Duration, jumps int) {
 		key := string(a) + "/test.chatter"
 		n, want := h.count(key), int(lasted/time.Hour)
 		if lasted > 24*time.Hour {
-			want = int(lasted / (4 * time.Hour))
+			want = int(lasted / (8 * time.Hour))
 		}
 		if n < want-1 || n > want+jumps {
 			h.t.Errorf("%s ran %d times, want %d and one more for each of %d jumps at most", key, n, want, jumps)
