@@ -118,9 +118,10 @@ func (w *window) follow(ctx context.Context, log eventReader, budget int) error 
 	}
 }
 
-// lookBack finds the seq from which the session's latest turns fill the budget,
-// and starts there.
+// lookBack finds where the session's latest turns begin that fill the budget, and
+// starts there.
 func (w *window) lookBack(ctx context.Context, log eventReader, last int64, budget int) error {
+	w.seq = last
 	from, found := last, 0
 	for from > 0 && found < budget && last-from < lookBack {
 		low := max(0, from-readBlock)
@@ -128,14 +129,14 @@ func (w *window) lookBack(ctx context.Context, log eventReader, last int64, budg
 		if err != nil {
 			return err
 		}
-		for _, e := range batch {
+		for _, e := range slices.Backward(batch) {
 			if e.Seq <= from && e.SessionID == w.session && e.Type.IsTurn() {
 				found += eventTokens(e)
+				w.seq = e.Seq - 1
 			}
 		}
 		from = low
 	}
-	w.seq = from
 	return nil
 }
 
