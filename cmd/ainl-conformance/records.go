@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -181,21 +180,15 @@ func (s *records) importRecords(ctx context.Context, args json.RawMessage) (any,
 	if err := decode(args, &in); err != nil {
 		return nil, err
 	}
-	var from io.Reader = bytes.NewReader(in.Records)
-	if in.File != "" {
-		f, err := os.Open(in.File)
-		if err != nil {
-			return nil, memory.Errorf(memory.ErrNotFound, "import: %w", err)
-		}
-		defer f.Close()
-		from = f
-	}
 	store, release, err := s.write(ctx, memory.DefaultAgent)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	return store.Import(ctx, record.ReadRecords(from, in.Lines))
+	if in.File != "" {
+		return record.ImportFile(ctx, store, in.File, in.Lines)
+	}
+	return store.Import(ctx, record.ReadRecords(bytes.NewReader(in.Records), false))
 }
 
 func (s *records) exportDaily(ctx context.Context, args json.RawMessage) (any, error) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -318,10 +317,4 @@ func (args arguments) query() (Query, error) {
 		}
 	}
 	return q, nil
-}
-
-// IsVerb reports whether the contract has a verb of that name, whatever its case
-// and outer blanks.
-func IsVerb(name string) bool {
-	return slices.Contains(Verbs, strings.ToLower(strings.TrimFunc(name, isSpace)))
 }

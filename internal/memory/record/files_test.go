@@ -392,12 +392,74 @@ func TestCheckAllStreamsWithProgress(t *testing.T) {
 	}
 	var seen []int64
 	ctx := op.WithProgress(context.Background(), func(p op.Progress) { seen = append(seen, p.Done) })
-	verdict, err := v.CheckAll(ctx, ReadRecords(strings.NewReader("["+strings.Repeat("{},", 2500)+"7]"), false))
+	verdict, err := v.CheckFile(ctx, strings.NewReader("["+strings.Repeat("{},", 2500)+"7]"), false)
 	if err != nil || len(verdict.Issues) != 2500*4+1 || len(seen) != 2 || seen[1] != 2000 {
 		t.Errorf("%d issues, %v, progress %v", len(verdict.Issues), err, seen)
 	}
 	if verdict.Issues[len(verdict.Issues)-1].Path != "[2500]" {
 		t.Errorf("last issue %+v", verdict.Issues[len(verdict.Issues)-1])
+	}
+}
+
+func TestCheckFileForms(t *testing.T) {
+	v, err := NewValidator("", Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		text  string
+		lines bool
+		paths string
+	}{
+		{` {"namespace":"ops"}`, false, "record_kind record_id payload"}, {`[{"namespace":"ops","payload":{}}]`, false, "[0].record_kind [0].record_id"},
+		{"{}\n\n7\n", true, "[0].namespace [0].record_kind [0].record_id [0].payload [1]"}, {"7", false, ""}, {"[]", false, "none"}, {"", true, "none"},
+	} {
+		verdict, err := v.CheckFile(context.Background(), strings.NewReader(tc.text), tc.lines)
+		paths := []string{}
+		for _, i := range verdict.Issues {
+			paths = append(paths, i.Path)
+		}
+		got := strings.Join(paths, " ")
+		if verdict.OK {
+			got = "none"
+		}
+		if err != nil || got != tc.paths {
+			t.Errorf("%q: %q, %v, want %q", tc.text, got, err, tc.paths)
+		}
+	}
+	for _, text := range []string{"", "{", "[1", "{} {}"} {
+		if _, err := v.CheckFile(context.Background(), strings.NewReader(text), false); !errors.Is(err, memory.ErrInvalid) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestExportAndImportFiles(t *testing.T) {
+	f, g, ctx := newFixture(t, Config{}), newFixture(t, Config{}), context.Background()
+	f.put(checkpoint, `{"v":1}`, nil, `{"tags":["a"]}`)
+	path := filepath.Join(t.TempDir(), "dump.jsonl")
+	if n, err := ExportFile(ctx, f.Store, path, Selection{}, true); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("the file: %v, %v", st, err)
+	}
+	if result, err := ImportFile(ctx, g.Store, path, true); err != nil || result.Inserted != 1 || g.payload(checkpoint) != `{"v":1}` {
+		t.Errorf("import = %+v, %v", result, err)
+	}
+	foreign(t, f.Path(), `UPDATE memory_records SET payload_json = 'oops'`)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ExportFile(ctx, f.Store, path, Selection{}, true); !errors.Is(err, memory.ErrCorrupt) {
+		t.Errorf("exporting a damaged record: %v", err)
+	}
+	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
+		t.Errorf("a failed export left %q, %v", after, err)
+	}
+	if _, err := ImportFile(ctx, g.Store, filepath.Join(t.TempDir(), "none"), false); !errors.Is(err, memory.ErrNotFound) {
+		t.Errorf("importing nothing: %v", err)
 	}
 }
 

@@ -1,11 +1,13 @@
 package record
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -124,10 +126,26 @@ func (v Validator) Check(raw json.RawMessage) (Verdict, error) {
 	return verdict, nil
 }
 
-// CheckAll validates records one by one, as ReadRecords delivers them, with
-// their position in the path. It reports progress and stops at the first record
-// that cannot be read.
-func (v Validator) CheckAll(ctx context.Context, records iter.Seq2[json.RawMessage, error]) (Verdict, error) {
+// CheckFile validates a file: JSONL with lines, else JSON, an array or a single
+// record. An array and lines are read one record at a time. It reports progress.
+func (v Validator) CheckFile(ctx context.Context, r io.Reader, lines bool) (Verdict, error) {
+	in := bufio.NewReader(r)
+	if first, err := firstByte(in); lines || err != nil || first == '[' {
+		return v.checkAll(ctx, ReadRecords(in, lines))
+	}
+	raw, err := io.ReadAll(io.LimitReader(in, maxLine+1))
+	if err != nil {
+		return Verdict{}, memory.Errorf(memory.ErrUnavailable, "validate: %w", err)
+	}
+	if len(raw) > maxLine {
+		return Verdict{}, memory.Errorf(memory.ErrInvalid, "validate: the record is larger than %d MiB", maxLine>>20)
+	}
+	return v.Check(raw)
+}
+
+// checkAll validates records one by one, with their position in the path. It
+// stops at the first record that cannot be read.
+func (v Validator) checkAll(ctx context.Context, records iter.Seq2[json.RawMessage, error]) (Verdict, error) {
 	verdict, i := Verdict{OK: true, Issues: []Issue{}}, 0
 	for raw, err := range records {
 		if err := cmp.Or(err, ctx.Err()); err != nil {
