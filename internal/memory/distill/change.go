@@ -15,6 +15,7 @@ var oldValue = []*regexp.Regexp{
 	regexp.MustCompile(`\b(?:not|isn't|aren't|wasn't) (?:the |a |an |on |in |at |to |with |just |for )*([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,2})`),
 	regexp.MustCompile(`\b(?:no longer|instead of|rather than|forget|drop(?:ped|ping|s)?|scrap(?:ped|ping)?|ditch(?:ed|ing)?|dump(?:ed|ing)?|sold|cancel(?:led|ed)?|replac(?:ed|ing|es)|away from|off|from|out of|quit|left|stopp(?:ed|ing)|used to|goodbye to|swap(?:ped|ping)?|bye to) (?:the |our |my |a |an |using |known |at |in )*([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,2})`),
 	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) (?:is|are|was|were|'s|has|have|got|can|isn't|aren't|goes|went)(?: been)? (?:now )?(?:off|gone|out|dead|history|cancell?ed|over|pushed|moved|postponed|rescheduled|delayed|changed|fixed|resolved|solved|closed|done|sold|go\b|to recycling|not)`),
+	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*) (?:wasn't|isn't|weren't|aren't|was not|is not) enough\b`),
 	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*) (?:left|quit|resigned|retired|leaves|is leaving|has left|stepped down)\b`),
 	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) (?:goes|moved|moves|changed|changes|pulled out|fell through|shifts|shifted|drowned|died|broke|has to move)\b`),
 }
@@ -131,7 +132,7 @@ var bonds = []struct {
 	{"another day of the week", 1.5, func(c *comparison) bool {
 		return c.shared >= 1 && c.fresh.weekdays != "" && c.old.weekdays != "" && c.fresh.weekdays != c.old.weekdays
 	}},
-	{"another amount of the same", 2, func(c *comparison) bool { return c.shared >= 1 && otherAmount(c.fresh, c.old) }},
+	{"another amount of the same", 2, func(c *comparison) bool { return (c.shared >= 1 || c.slots > 0) && otherAmount(c.fresh, c.old) }},
 	{"an amount of something else", -3, func(c *comparison) bool {
 		return c.shared >= 1 && otherAmount(c.fresh, c.old) && otherThing(c.fresh, c.old)
 	}},

@@ -35,7 +35,7 @@ func (d *draft) say(v *view, i int) string {
 	if !speaksForeign(v.sentence) {
 		s = inThirdPerson(s, d.turn.subject)
 	}
-	if adopts.MatchString(v.text) && v.start > 0 {
+	if v.explains {
 		s = adoptedText(d.turn.sentences, v) + s
 	}
 	switch {

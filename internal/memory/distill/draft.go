@@ -58,7 +58,7 @@ func drafts(t *turn) []*draft {
 			open, loose = nil, nil
 			continue
 		}
-		if quoted && !adopts.MatchString(v.text) {
+		if quoted && !v.explains {
 			open = nil
 		}
 		quoted = false

@@ -132,7 +132,11 @@ func amountsOf(words []string) map[string]string {
 		if !(w[0] >= '0' && w[0] <= '9' || numberWords[w]) {
 			continue
 		}
-		for _, j := range []int{i - 1, i + 1} {
+		before := i - 1
+		if before > 0 && (words[before] == "version" || words[before] == "release" || words[before] == "v") {
+			before--
+		}
+		for _, j := range []int{before, i + 1} {
 			if j < 0 || j >= len(words) || text.IsStopword(words[j]) || calendarWords[words[j]] || words[j][0] <= '9' || words[j] == "user" {
 				continue
 			}
@@ -210,6 +214,7 @@ var slotOf = slotTable(map[string]string{
 	"keep":     "retention retain keep behalten speichern kept stored",
 	"frontend": "frontend svelte sveltekit react vue angular htmx",
 	"engine":   "engine unity godot unreal bevy",
+	"medicine": "dose dosage tablet tablets pill pills mg medication medicine",
 	"flight":   "flight fly flying train ferry",
 	"hotel":    "hotel hostel airbnb apartment guesthouse staying",
 })

@@ -46,11 +46,11 @@ func classify(s *sentence, t *turn) mood {
 		return wavering
 	case speaksForeign(s):
 		return telling
-	case len(s.quotes) > 0 && !adopts.MatchString(s.text):
+	case len(s.quotes) > 0 && !s.explains:
 		return quoting
-	case isReported(lower) && !adopts.MatchString(s.text):
+	case isReported(lower) && !s.explains:
 		return quoting
-	case isCaseOrder(core):
+	case isCaseOrder(core), lasting.MatchString(lower) && !hasVerb(core):
 		return ruling
 	}
 	if reportsBack.MatchString(lower) {
@@ -92,7 +92,7 @@ var (
 	conditional = regexp.MustCompile(`\b(?:if|wenn|si|unless|provided)\b`)
 	// remote conditionals: what is imagined, not planned.
 	remote   = regexp.MustCompile(`\b(?:would|wouldn't|i'd|we'd|you'd|he'd|she'd|they'd|it'd|could|couldn't|hätte|würde|wäre|sería|haría)\b`)
-	fancy    = regexp.MustCompile(`\b(?:if (?:i|we|you|he|she|they|it|this|that|the \w+|money|budget|time) (?:ever|were|was|had|won|could|did|wasn't|weren't|hadn't|lived|owned|got|became|ruled|knew)|if only|what if|imagine|suppose|supposing|say we|pretend|let's pretend|picture this|in (?:a|another|my next) (?:perfect|ideal|parallel|other|different)?\s*(?:world|life|universe|dimension)|in my dreams|i wish|wish i|wish we|would be (?:fun|nice|funny|cool|great|lovely|hilarious)|wouldn't it be|one day i'?(?:ll|d)?|some ?day|dream of|dreaming of|daydream|hypothetically|in theory|stell dir vor|imagínate|ojalá|was wäre wenn|假如|如果我是|要是)\b`)
+	fancy    = regexp.MustCompile(`\b(?:if (?:i|we|you|he|she|they|it|this|that|the \w+|money|budget|time) (?:ever|were|was|had|won|could|did|wasn't|weren't|hadn't|lived|owned|got|became|ruled|knew)|if only|what if|imagine|suppose|supposing|say we|pretend|let's pretend|picture this|in (?:an?|another|my next) (?:perfect|ideal|parallel|other|different)?\s*(?:world|life|universe|dimension)|in my dreams|i wish|wish i|wish we|would be (?:fun|nice|funny|cool|great|lovely|hilarious)|wouldn't it be|one day i'?(?:ll|d)?|some ?day|dream of|dreaming of|daydream|hypothetically|in theory|stell dir vor|imagínate|ojalá|was wäre wenn|假如|如果我是|要是)\b`)
 	wishes   = regexp.MustCompile(`\b(?:i|we)(?:'d| would) (?:love|like|rather|prefer|appreciate)\b`)
 	standing = regexp.MustCompile(`\b(?:i'd rather|i would rather|we'd rather|i'd prefer|i would prefer|we'd prefer|i'd like (?:you|it|the|all|my|our|to get|to have|to be|to see)|rather)\b`)
 )
@@ -213,6 +213,9 @@ var imperativeVerbs = wordSet(`run show give keep use write send make put try ch
 	block reserve pay log1 warn hide highlight expect insert replace undo redo return ring text email mail message
 	halte verwende benutze schreib schreibe antworte nimm mach gib zeig vermeide usa responde escribe evita pon dame`)
 
+// lasting makes a rule of a phrase without a verb: "short answers from now on".
+var lasting = regexp.MustCompile(`\b(?:from now on|in future|in the future|going forward|by default)\b`)
+
 // reportsBack ends a task: "and tell me the numbers".
 var reportsBack = regexp.MustCompile(`\b(?:and|then) (?:tell|show|send|give|let) me\b|\band report\b`)
 
@@ -253,14 +256,14 @@ func isImperative(core []word, lower string) bool {
 	return imperativeVerbs[first] && !nounNext[second] && !strings.HasSuffix(first, "s") && !strings.Contains(core[0].after, ":")
 }
 
-var noTalk = regexp.MustCompile(`\bno (?:idea|worries|problem|rush|wait|thanks|thank|way|need|doubt|wonder|clue|matter|hurry|offence|offense|pressure|luck|news|sign|one|but|that|it|i|we|he|she|they|longer|more)\b`)
+var noTalk = regexp.MustCompile(`\bno (?:idea|worries|problem|rush|wait|thanks|thank|way|need|doubt|wonder|clue|matter|hurry|offence|offense|pressure|luck|news|sign|one|but|that|it|i|we|he|she|they|longer|more|budget|time|money|space|chance|point|reason|sense)\b|\b(?:forget it|never mind|leave it|skip it)\b`)
 
 var decides = regexp.MustCompile(`\b(?:let's (?:go with|stick (?:with|to)|call it|use|take|settle on|do it on|keep|make it|switch to|move to|stay with|aim for|say)|go with)\b`)
 
 // standingMarks make an instruction hold beyond the moment; momentMarks tie it to
 // the moment.
 var (
-	standingMarks = regexp.MustCompile(`\b(?:always|never|every|each|any|anything|anywhere|anyone|ever|everything|everyone|from now on|from here on|going forward|in future|in the future|by default|in general|generally|as a rule|whenever|when (?:you|i|we)|if (?:you|i|we|it|there|something|a|an)|unless|at all times|at all|max|maximum|at most|at least|no more than|instead of|rather than|with me|to me|for me|please list|without asking|directly|both|again and again|all|immer|nie|niemals|jeden|jede|siempre|nunca|nur|one (?:thing|line|sentence)|straight to)\b|, not \b|\bnot whole\b`)
+	standingMarks = regexp.MustCompile(`\b(?:always|never|every|each|any|anything|anywhere|anyone|ever|everything|everyone|from now on|from here on|going forward|in future|in the future|by default|in general|generally|as a rule|whenever|when (?:you|i|we)|if (?:you|i|we|it|there|something|a|an)|unless|at all times|at all|max|maximum|at most|at least|no more than|instead of|rather than|with me|to me|for me|please list|without asking|directly|both|again and again|all|immer|nie|niemals|jeden|jede|siempre|nunca|nur|one (?:thing|line|sentence)|straight to|(?:after|before|until) (?:\d{1,2}(?:[.:]\d\d)?|six|seven|eight|nine|ten|eleven|noon|midnight)|on (?:weekends|mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays))\b|, not \b|\bnot whole\b`)
 	momentMarks   = regexp.MustCompile(`\b(?:yet|right now|just now|for now|this (?:one|time|once|file|page|message|test|line|bit|thing|function|text)|that (?:one|to|in|again|file|last|back|up|down|for)|the (?:next|last|first|previous|rest|second|third) (?:one|bit|message|version|step|part|paragraph|line|sentence|file|answer)|the next|the last (?:message|answer|one)|tomorrow|tonight|today|quickly|quick|a moment|a sec|a minute|again please|once more|one more|here's|it (?:now|again|in|up|down|off|on|out)|where i|what i|of the tests|myself|ourselves)\b|^(?:try|wait|look|go|do|run|check|measure|fetch|search|find|draft|translate|compare|calculate|explain|tell|guess|think|leave|forget|commit|read|wrap|ship|skip) (?:it|that|this|them|me|on|for|the|a|an)\b|^(?:leave|forget|skip|drop|do|run|ship|try|commit|merge|undo|revert|read|send) (?:it|that|this|them)\b`)
 	// standingVerbs govern lasting behaviour where their object is not one thing
 	// at hand.
@@ -354,6 +357,8 @@ func afterLead(words []word) []word {
 		switch {
 		case leadIns[w.lower] && (comma || w.lower != "no" && !commaLeads[w.lower]): // "no emojis" keeps its no
 			words = words[1:]
+		case len(words) > 3 && w.lower == "by" && words[1].lower == "the" && words[2].lower == "way":
+			words = words[3:]
 		case len(words) > 2 && leadPair[w.lower+" "+words[1].lower]:
 			words = words[2:]
 		case len(words) > 3 && comma && len(w.text) > 1 && vocatives[w.lower]:
@@ -368,5 +373,5 @@ func afterLead(words []word) []word {
 var vocatives = wordSet(`robot buddy pal mate dear assistant friend`)
 
 // leadPair are discourse markers of two words.
-var leadPair = phraseSet("of course", "different thing", "one thing", "small thing", "new thing", "quick one", "other thing", "good news", "bad news",
+var leadPair = phraseSet("of course", "different thing", "one thing", "small thing", "another thing", "new thing", "quick one", "other thing", "good news", "bad news",
 	"big news", "in general", "house rule", "house rules", "my god", "oh and", "and also", "thank you", "my bad", "you know", "no wait", "wait no", "last thing", "mind you")

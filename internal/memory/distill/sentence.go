@@ -14,6 +14,7 @@ type sentence struct {
 	words      []word // outside quotations and code
 	quotes     []string
 	pasted     bool // stands wholly in a quotation, a code block or a pasted text
+	explains   bool // makes the quotation or foreign text just before it the user's own
 	paragraph  int  // number of the line that it stands in
 }
 
@@ -279,9 +280,9 @@ var introducesPaste = regexp.MustCompile(`(?i)^(?:(?:and |ok |so )*(?:from|by) (
 // adopts matches the beginning of a sentence in which the user makes a text that
 // went before their own.
 var adopts = regexp.MustCompile(`(?i)^(?:(?:and|ok|okay|right|grand|so|well|yes|yeah|good|great|fine|translated|meaning)[, ]+)*` +
-	`(?:so (?:that'?s|that is|that means|the|we|our|my|it'?s|it is|they|i|now|from|no|only|[A-Z])|that'?s (?:where|what|why|how|when|our|my|a|the|true|right|correct|also|now)|that is (?:where|what|why|how|when|our|my|true|right)|(?:that|it|this|which) means|which (?:is|means|was|we)|and that'?s (?:how|what|why|where)|meaning|in (?:english|short)|i\.?e\.?|heißt|das heißt|o sea|es decir|true(?: enough)?|i agree|agreed|same (?:here|for me)|guilty)\b`)
+	`(?:so|that'?s (?:where|what|why|how|when|our|my|a|the|true|right|correct|also|now)|that is (?:where|what|why|how|when|our|my|true|right)|(?:that|it|this|which) means|which (?:is|means|was|we)|and that'?s (?:how|what|why|where)|meaning|in (?:english|short)|i\.?e\.?|heißt|das heißt|o sea|es decir|true(?: enough)?|i agree|agreed|same (?:here|for me)|guilty)\b`)
 
-// markPasted extends pasted over the sentences that follow an introduction of
+// markPasted sets explains, and extends pasted over the sentences that follow an introduction of
 // someone else's words, up to the end of the paragraph or to where the user
 // speaks again.
 func markPasted(all []sentence) []sentence {
@@ -304,6 +305,10 @@ func markPasted(all []sentence) []sentence {
 			s.pasted = true
 		default:
 			open = -1
+		}
+		if i > 0 {
+			before := all[i-1]
+			s.explains = (before.pasted || len(before.quotes) > 0 || isUnspaced(before.text)) && adopts.MatchString(s.text)
 		}
 	}
 	return all

@@ -63,6 +63,10 @@ var signals = []signal{
 	// What it says of it.
 	{"says what something is", 1, func(v *view) bool { return definition.MatchString(v.lower) }},
 	{"tells a state", 1, func(v *view) bool { return has(v.core, statives) }},
+	{"relates to something by name", .5, func(v *view) bool { return relatesToName(v) }},
+	{"tells what somebody does", .5, func(v *view) bool {
+		return len(v.core) > 1 && statives[v.core[1].lower] && len(v.names) > 0 && v.names[0] == baseName(v.core[0].lower)
+	}},
 	{"tells how a thing works", .5, func(v *view) bool { return thingWorks.MatchString(v.lower) && has(v.core, statives) }},
 	{"tells a change", 1, func(v *view) bool { return has(v.core, changes) }},
 	{"corrects or ends something", 1, func(v *view) bool { return changeCue.MatchString(v.lower) }},
@@ -79,7 +83,7 @@ var signals = []signal{
 	{"gives a name", 1, func(v *view) bool { return givesName.MatchString(v.lower) }},
 	{"contrasts", 1, func(v *view) bool { return strings.Contains(v.text, ", not ") || strings.Contains(v.text, " and not ") }},
 	{"makes a rule for a case", 1.5, func(v *view) bool { return caseRule.MatchString(v.lower) }},
-	{"explains a foreign text", 2, func(v *view) bool { return adopts.MatchString(v.text) }},
+	{"explains a foreign text", 2, func(v *view) bool { return v.explains }},
 	{"is said in another language", 1, func(v *view) bool { return speaksForeign(v.sentence) }},
 
 	// How the assistant takes it.
@@ -118,7 +122,7 @@ var (
 	judges         = regexp.MustCompile(`^(?:(?:that|it|this|he|she|they|you|which)(?:'s|'re| is| was| are| were| sounds| looks| feels| would be)|looks|sounds|feels|what an?|how|so) (?:\w+ ){0,3}(?:good|great|nice|lovely|perfect|fine|cool|brilliant|awesome|amazing|wonderful|beautiful|gorgeous|terrible|awful|horrible|bad|sad|funny|hilarious|weird|strange|odd|creepy|mad|crazy|genius|adorable|cute|fair|true|right|wrong|easy|boring|excellent|handy|useful|class|star|legend|hero|angel|better|best|worse|worst|fun|rubbish|nonsense|shame|pity|joke|classic|crime|tempting|magic|day|week|relief|plan|idea|treat|mess|disaster|disgrace|it)$`)
 	aboutAssistant = regexp.MustCompile(`^(?:you|you're|you've|you'll|you'd|your|thank you|thanks|i (?:love|like) (?:you|it|that|this|when|how|a \w+ (?:who|that))|love (?:it|that|this)|i knew|told you|as i said|we talked|i (?:said|told|asked|know|see|mean|can read|knew|thought|hope|bet|promise|swear))\b`)
 	courtesy       = regexp.MustCompile(`\b(?:thanks|thank you|thx|cheers|sorry|hello|hi|bye|goodbye|good ?night|good morning|see you|talk (?:soon|later)|have a (?:good|nice)|you're a|well done|nice one|good (?:one|catch|work|job|point)|never ?mind|no worries|welcome)\b`)
-	vague          = regexp.MustCompile(`\b(?:you know what i mean|or whatever|or something|i mean|like a (?:stone|rock|baby|log|pro|king|queen)|says me|to be honest i|feels like|as if|basically|literally|in his hole|god help|for the love of|apparently|supposedly|allegedly|somehow|on my feet|on my knees|on its last legs|over the moon|under the weather)\b`)
+	vague          = regexp.MustCompile(`\b(?:you know what i mean|or whatever|or something|i mean|like a (?:stone|rock|baby|log|pro|king|queen)|says me|to be honest i|feels like|as if|basically|literally|in his hole|god help|of all things|for the love of|apparently|supposedly|allegedly|somehow|on my feet|on my knees|on its last legs|over the moon|under the weather)\b`)
 	atHand         = regexp.MustCompile(`\b(?:here's|here is|here are|let me|i'll (?:look|see|check|try|ask|send|paste|read|go|be back|have a look|do it|take a look|think|tell|walk|explain|show|wait|let)|look at|check this|see (?:below|above|attached)|attached|have a look|back in|be right|brb|hang on|hold on|one sec|wait|just (?:texted|called|told|died|typed|saw|read|realised|realized|noticed|found this)|i (?:ran|pasted|typed|clicked|pressed|copied))\b`)
 )
 
@@ -132,7 +136,7 @@ var (
 )
 
 // changeCue are the words of correction and of ending.
-var changeCue = regexp.MustCompile(`\b(?:actually|instead|no longer|not (?:\w+ ){0,3}any ?more|any ?more|anymore|used to|changed|change of|earlier|later than|moved|moving (?:to|off|from|away)|moves|pushed|postponed|rescheduled|shifted|shifts|delayed|brought forward|bumped|cancelled|canceled|called off|put (?:back|off|forward)|double.booked|scratch|closed|fix is in|is leaving|leaving|is off|are off|is out|is gone|are gone|gone|take (?:it|that|the \w+ thing|the earlier thing) back|i was wrong|my mistake|correction|wait,? no|hmm,? no|switch(?:ed|ing)|swap(?:ped|ping)?|replac(?:ed|ing|es)|dropp?(?:ed|ing)|ditched|sold|quit|gave up|stopped|fixed|resolved|solved|no more|new|now|these days|from now|turns out|upgraded|downgraded|raised|lowered|upped|increased|reduced|doubled|tripled|halved|migration|migrated|put \w+ (?:up|down)|pulled out|rejected|turned down|fell through|after all|back to|takes? over|took over|can go|not the|forget the|goes? to|went (?:to|from)|back to|nicht mehr|jetzt|stattdessen|doch|ya no|ahora|en vez de|finally|found out|is done|no more|bought|got a new|over to)\b|, (?:and )?not (?:the )?[\pL\d.,-]+(?: \w+)?[.!]*$|\b(?:isn't|aren't|wasn't|is not|not) .{1,40}, (?:but |it's |it is )`)
+var changeCue = regexp.MustCompile(`\b(?:actually|instead|no longer|not (?:\w+ ){0,3}any ?more|any ?more|anymore|used to|changed|change of|earlier|later than|moved|moving (?:to|off|from|away)|moves|pushed|postponed|rescheduled|shifted|shifts|delayed|brought forward|bumped|cancelled|canceled|called off|put (?:back|off|forward)|double.booked|scratch|closed|fix is in|is leaving|leaving|is off|are off|is out|is gone|are gone|gone|take (?:it|that|the \w+ thing|the earlier thing) back|i was wrong|my mistake|correction|wait,? no|hmm,? no|switch(?:ed|ing)|swap(?:ped|ping)?|replac(?:ed|ing|es)|dropp?(?:ed|ing)|ditched|sold|quit|gave up|stopped|fixed|resolved|solved|no more|new|now|these days|from now|turns out|upgraded|downgraded|raised|lowered|upped|increased|reduced|doubled|tripled|halved|migration|migrated|put \w+ (?:up|down)|pulled out|rejected|turned down|fell through|after all|back to|takes? over|took over|can go|not the|forget the|goes? to|went (?:to|from)|back to|nicht mehr|jetzt|stattdessen|doch|ya no|ahora|en vez de|finally|found out|is done|no more|bought|got a new|over to)\b|, (?:and )?not (?:the )?[\pL\d.,-]+(?: \w+)?[.!]*$|\b(?:isn't|aren't|wasn't|is not|not) .{1,40}, (?:but |it's |it is )|\bnot \S+(?: \S+)? but `)
 
 // decision are the words that settle something.
 var decision = regexp.MustCompile(`\b(?:(?:i|we|i've|we've|they) (?:\w+ ){0,2}(?:decided|agreed|settled|chose|picked|opted)|decision|decided|settled|let's (?:go with|stick (?:with|to)|call it|use|take|settle on|do it on|keep|make it|switch to|move to|stay with|aim for|say)|(?:going|go|went|we go|goes) (?:with|for)|[\pL\d]+ it is(?: then)?$|it's going to be|we(?:'re| are) (?:moving|switching|migrating|dropping|replacing|getting|taking|keeping|staying|using|going)|we take|we'll (?:use|take|go|do|keep|stay|stick|move|switch|have|get)|^(?:\S+ ){1,4}(?:stays|then)$|final (?:answer|decision|call|version|name)|the (?:plan|deal|winner|favourite|name) is|her call|his call|my call|make (?:it|that) \d\S*|wir haben (?:uns )?(?:beschlossen|entschieden)|hemos decidido|我们决定|instead)\b`)
@@ -151,8 +155,30 @@ func prefers(v *view) bool {
 // other one".
 func hangsOn(v *view) bool {
 	first := v.core[0].lower
-	return anaphors[first] || adopts.MatchString(v.text) || strings.HasSuffix(first, "s") && statives[first] && !strings.HasSuffix(first, "ss") && len(v.names) < 2 && !isUpperFirst(v.core[0].text) ||
+	return anaphors[first] || v.explains || v.words[0].lower == "so" || len(v.topics) < 4 && objectPronoun(v.core) || strings.HasSuffix(first, "s") && statives[first] && !strings.HasSuffix(first, "ss") && len(v.names) < 2 && !isUpperFirst(v.core[0].text) ||
 		pointsBack.MatchString(v.lower)
+}
+
+var relations = wordSet(`with at from on in by to for via through near`)
+
+// relatesToName reports a preposition before a proper name.
+func relatesToName(v *view) bool {
+	for i := range v.words {
+		if i > 0 && relations[v.words[i-1].lower] && isName(v.words, i, false) {
+			return true
+		}
+	}
+	return false
+}
+
+// objectPronoun reports "it" or "them" behind a verb.
+func objectPronoun(core []word) bool {
+	for _, w := range core[1:] {
+		if w.lower == "it" || w.lower == "them" {
+			return true
+		}
+	}
+	return false
 }
 
 func isUpperFirst(s string) bool { return s != strings.ToLower(s[:1])+s[1:] }
@@ -245,7 +271,7 @@ func lowers(words []word) []string {
 func tellsMoment(v *view) bool {
 	for i, w := range v.core {
 		switch w.lower {
-		case "i'm", "we're", "im", "i", "we", "am", "was", "is", "are", "'s", "he's", "she's", "it's", "that's", "feeling", "feel":
+		case "i'm", "we're", "i", "we", "am", "he's", "she's", "it's", "that's", "feeling", "feel":
 			for _, next := range v.core[i+1 : min(i+3, len(v.core))] {
 				if transient[next.lower] {
 					return !hasMeasure(v.words) && len(v.names) == 0
@@ -259,7 +285,7 @@ func tellsMoment(v *view) bool {
 	return false
 }
 
-var strengths = wordSet(`so very too quite a bit pretty totally completely absolutely not`)
+var strengths = wordSet(`am was were feel so very too quite a bit pretty totally completely absolutely not`)
 
 // echoed reports that the assistant's answer repeats words of the statement
 // without asking about them.

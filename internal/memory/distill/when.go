@@ -30,7 +30,7 @@ func daysOf(s string, at time.Time) []day {
 			d.Year = nearestYear(d.Month, d.Day, at)
 		}
 		when, ok := d.Time(at.Location())
-		if !ok || when.Day() != d.Day || blurred.MatchString(strings.ToLower(s[d.Start:d.End])) {
+		if !ok || when.Day() != d.Day || blurred.MatchString(strings.ToLower(s[d.Start:d.End])) || goesOn.MatchString(s[d.End:]) {
 			continue
 		}
 		out = append(out, day{date: when, start: d.Start, end: d.End})
@@ -67,6 +67,8 @@ var (
 	blurred = regexp.MustCompile(`week|^in |^to(?:day|night)|^this (?:morning|afternoon|evening)`)
 	// bareDay is a day of the month without its month.
 	bareDay = regexp.MustCompile(`\b(?:the|monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?: the)? (\d{1,2})(?:st|nd|rd|th)\b`)
+	// goesOn shows that a number taken for a day is longer: "March: 24,500".
+	goesOn = regexp.MustCompile(`^[.,]?\d`)
 	// ofEach makes a day of the month recur; recurrence does so for weekdays.
 	ofEach     = regexp.MustCompile(`^ of (?:each|every|the) month`)
 	recurrence = regexp.MustCompile(`\b(?:prefer|always|usually|normally|every|each|weekly|never|generally|per week|a week)\b`)

@@ -81,7 +81,7 @@ var (
 		close closes open opens start starts end ends finish finishes mean means limit limits cap caps allow allows accept accepts return returns write writes
 		read reads target targets charge charges pay pays earn earns rent rents owe owes take takes bring brings fly flies leave leaves meet meets stay stays host hosts
 		sell sells make makes grow grows feed feeds bake bakes brew brews supply supplies deliver delivers order orders do does look looks get gets
-		have has had 've got want wants hosts lends pays covers expects counts calls named called born lived worked
+		have has had 've got want wants hosts lends pays covers expects counts insure insures bank banks lease leases subscribe subscribes partition calls named called born lived worked
 		wohne wohnt wohnen arbeite arbeitet arbeiten heißt heißen kommt trinke trinkt esse isst spreche spricht sprechen lerne lernt speichern behalten nutzen benutzen verwenden brauche brauchen braucht
 		habe haben hat bin ist sind fahren fahre kostet gilt
 		vive vivo trabaja trabajo tiene tengo usa uso usamos necesita necesito es somos soy está están cuesta`)
