@@ -36,7 +36,7 @@ type window struct {
 
 const (
 	windowsKept = 256   // sessions kept in view at least
-	readBlock   = 2000   // events per read of the log
+	readBlock   = 2000  // events per read of the log
 	lookBack    = 20000 // events looked at, at most, for a session that is taken up again
 )
 
