@@ -305,7 +305,7 @@ func (h *house) app() cli.App {
 			cli.Chat(talk), cli.Ask(talk), cli.Once(talk), cli.Serve(talk),
 			cli.Status(func(ctx context.Context, only memory.AgentID) (any, error) { return look.All(ctx, h.home, only) }),
 			cli.ImportChat(h.importChat), cli.EvaluateLoCoMo(measure), cli.EvaluateLongMemEval(measure), cli.EvaluateDistill(measure),
-			cli.ConfigShow, cli.ConfigValidate, cli.ConfigSchema, cli.Docs, cli.Redact(h.filter),
+			cli.Version, cli.ConfigShow, cli.ConfigValidate, cli.ConfigSchema, cli.Docs, cli.Redact(h.filter),
 		},
 	}
 }

@@ -74,6 +74,20 @@ func ConfigSchema(r *Runner) *cobra.Command {
 	}
 }
 
+// Version prints the version.
+func Version(r *Runner) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs, Example: "  openclawssy version --json",
+		RunE: func(*cobra.Command, []string) error { return r.Print(versioned{r.App.Version}) },
+	}
+}
+
+type versioned struct {
+	Version string `json:"version"`
+}
+
+func (v versioned) Text() string { return "openclawssy " + v.Version + "\n" }
+
 // Docs prints reference pages made from the code; `make docs` writes them.
 func Docs(r *Runner) *cobra.Command {
 	return &cobra.Command{

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/openclawssy/openclawssy/config"
+	"github.com/openclawssy/openclawssy/internal/agents"
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/working"
+)
+
+// Sizes of the benchmarks' agent.
+const (
+	benchItems = 100_000
+	benchTurns = 100_000
+)
+
+// sentences returns a source of sentences of 14 words whose frequencies are those
+// of language (Zipf).
+func sentences() func() string {
+	random := rand.New(rand.NewPCG(3, 4))
+	zipf := rand.NewZipf(random, 1.1, 4, 19_999)
+	return func() string {
+		words := make([]string, 14)
+		for i := range words {
+			words[i] = fmt.Sprintf("word%d", zipf.Uint64())
+		}
+		return strings.Join(words, " ")
+	}
+}
+
+// program builds the binary.
+func program(b *testing.B) string {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "openclawssy")
+	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		b.Fatalf("build: %v\n%s", err, out)
+	}
+	return path
+}
+
+// run runs the binary and returns the most memory that it had resident, in KiB.
+func runProgram(b *testing.B, path, home string, args ...string) int64 {
+	b.Helper()
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(os.Environ(), "OPENCLAWSSY_HOME="+home)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Run(); err != nil {
+		b.Fatalf("%v: %v\n%s", args, err, errs.String())
+	}
+	usage, known := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !known {
+		return 0
+	}
+	return usage.Maxrss
+}
+
+// BenchmarkProcess measures whole processes: how long they take, and how much
+// memory they have resident at most.
+func BenchmarkProcess(b *testing.B) {
+	bin, home := program(b), b.TempDir()
+	b.Run("version", func(b *testing.B) {
+		for b.Loop() {
+			runProgram(b, bin, home, "--version")
+		}
+	})
+	fillItems(b, home, "items")
+	b.Run("memory_search/items=100k", func(b *testing.B) {
+		for b.Loop() {
+			b.ReportMetric(float64(runProgram(b, bin, home, "--agent", "items", "memory", "search", "word17 word900 word4000", "--json"))/1024, "MiB_resident")
+		}
+	})
+	fillTurns(b, bin, home, "turns")
+	b.Run("memory_recall/passages=100k", func(b *testing.B) {
+		for b.Loop() {
+			b.ReportMetric(float64(runProgram(b, bin, home, "--agent", "turns", "memory", "recall", "word17 word900 word4000", "--json"))/1024, "MiB_resident")
+		}
+	})
+}
+
+// fillItems stores items as an import would.
+func fillItems(b *testing.B, home string, agent memory.AgentID) {
+	b.Helper()
+	ctx := context.Background()
+	h := newHouse(time.Now, func(string) string { return "" })
+	var err error
+	if h.home, err = agents.NewHome(home); err != nil {
+		b.Fatal(err)
+	}
+	if h.cfg, err = config.Default(); err != nil {
+		b.Fatal(err)
+	}
+	h.cfg.Memory.MaxWorkingItems = 0
+	defer func() {
+		if err := h.close(); err != nil {
+			b.Fatal(err)
+		}
+	}()
+	store, release, err := h.items.write(ctx, agent)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer release()
+	sentence := sentences()
+	lease, err := store.Acquire(ctx, "checkpoint", "benchmark", time.Hour)
+	if err != nil {
+		b.Fatal(err)
+	}
+	log, releaseLog, err := h.logs.write(ctx, agent)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer releaseLog()
+	for range benchItems / 1000 {
+		said, err := log.Write(ctx, memory.Event{Type: memory.UserMessage, Origin: memory.OriginUser, Text: "a thousand things"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		batch := working.Batch{Lease: lease, Record: memory.Checkpoint{Range: memory.Range{First: said[0].Seq, Last: said[0].Seq}, Events: 1,
+			Cursor: memory.Cursor{Seq: said[0].Seq}, Mode: working.ModeRules}}
+		for n := range 1000 {
+			batch.Entries = append(batch.Entries, working.Entry{At: time.Now(), Item: memory.Item{ID: fmt.Sprintf("mem_%d_%d", said[0].Seq, n), Kind: "fact", Title: sentence()[:40], Content: sentence(), Importance: 3,
+				Confidence: .9, Status: memory.Active, Trust: memory.TrustUser,
+				Evidence: []memory.Evidence{{EventID: said[0].ID, Seq: said[0].Seq, Quote: "a thousand things"}}}})
+		}
+		if _, err := store.Apply(ctx, batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// fillTurns imports a conversation.
+func fillTurns(b *testing.B, bin, home, agent string) {
+	b.Helper()
+	file := filepath.Join(b.TempDir(), "talk.jsonl")
+	out, err := os.Create(file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	enc, sentence, at := json.NewEncoder(out), sentences(), time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
+	for n := range benchTurns {
+		role := []string{"user", "assistant"}[n%2]
+		turn := map[string]any{"n": n + 1, "role": role, "text": sentence(), "time": at.Add(time.Duration(n) * time.Minute).Format(time.RFC3339), "session": fmt.Sprint("s", n/40)}
+		if err := enc.Encode(turn); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := out.Close(); err != nil {
+		b.Fatal(err)
+	}
+	runProgram(b, bin, home, "--agent", agent, "import", "chat", file, "--quiet")
+}
