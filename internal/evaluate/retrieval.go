@@ -54,7 +54,8 @@ type Metrics struct {
 }
 
 // Shipped are the figures of an installation as it comes: items distilled by
-// rules beside the passages, abstention, deadline, 24 lines.
+// rules beside the passages, abstention, deadline, 24 lines. They are taken on
+// the first ten conversations.
 type Shipped struct {
 	Questions     int     `json:"questions"`
 	RecallInBlock float64 `json:"recall_in_block"` // evidence turns shown, or cited by an item shown
@@ -101,6 +102,7 @@ type asked struct {
 }
 
 type shippedAnswer struct {
+	measured  bool
 	recall    float64
 	hasTurns  bool
 	abstained bool
@@ -175,16 +177,26 @@ func runOne(ctx context.Context, index int, c conversation, foreign []question, 
 		a.conversation = index
 		answers = append(answers, a)
 	}
-	if opts.Control {
+	if opts.Control || index >= maxShipped {
 		return answers, nil
 	}
+	return answers, askAllShipped(ctx, h, c, foreign, answers)
+}
+
+// maxShipped is the most conversations that are distilled and asked as shipped:
+// the first ones.
+const maxShipped = 10
+
+// askAllShipped measures the product as it comes on every question, and on a
+// foreign one in its place.
+func askAllShipped(ctx context.Context, h *home, c conversation, foreign []question, answers []asked) (err error) {
 	if err := h.distil(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	h.settings = shipped
 	for i, q := range c.questions {
 		if answers[i].shipped, err = askShipped(ctx, h, q, answers[i].sources); err != nil {
-			return nil, fmt.Errorf("question %q: %w", q.text, err)
+			return fmt.Errorf("question %q: %w", q.text, err)
 		}
 		if len(foreign) > 0 {
 			other := foreign[i*len(foreign)/len(c.questions)]
@@ -195,7 +207,7 @@ func runOne(ctx context.Context, index int, c conversation, foreign []question, 
 		}
 		answers[i].sources = nil
 	}
-	return answers, nil
+	return nil
 }
 
 // ask measures one question on passages alone.
@@ -213,17 +225,22 @@ func ask(ctx context.Context, h *home, q question) (asked, error) {
 	}
 	if len(q.turns) > 0 {
 		turnFigures(out.figures, ranking, q.turns)
-		for name, tokens := range map[string]int{"recall_at_1200_tokens": 1200, "recall_at_2400_tokens": 2400} {
-			request.Tokens = tokens
-			start := h.now()
-			block := service.Block(ctx, evaluated, request)
-			if tokens == bare.Tokens {
-				out.latency = h.now().Sub(start)
-			}
-			if block.Degraded != "" {
-				return asked{}, memory.Errorf(memory.ErrInternal, "recall is degraded: %s", block.Degraded)
-			}
-			out.figures[name] = shown(block, out.sources, q.turns)
+	}
+	for _, budget := range []struct {
+		figure string
+		tokens int
+	}{{"recall_at_1200_tokens", 1200}, {"recall_at_2400_tokens", 2400}} {
+		request.Tokens = budget.tokens
+		start := h.now()
+		block := service.Block(ctx, evaluated, request)
+		if budget.tokens == bare.Tokens {
+			out.latency = h.now().Sub(start)
+		}
+		if block.Degraded != "" {
+			return asked{}, memory.Errorf(memory.ErrInternal, "recall is degraded: %s", block.Degraded)
+		}
+		if len(q.turns) > 0 {
+			out.figures[budget.figure] = shown(block, out.sources, q.turns)
 		}
 	}
 	sessionFigures(out.figures, ranking, q.sessions)
@@ -312,7 +329,7 @@ func sessionFigures(figures map[string]float64, ranking []recall.Ranked, session
 func askShipped(ctx context.Context, h *home, q question, sources map[string]string) (shippedAnswer, error) {
 	start := h.now()
 	block := h.recall().Block(ctx, evaluated, recall.Request{Text: q.text, Now: q.at})
-	out := shippedAnswer{latency: h.now().Sub(start), abstained: block.Text == "", degraded: block.Degraded != "", tokens: float64(len(block.Text)) / 4, hasTurns: len(q.turns) > 0}
+	out := shippedAnswer{measured: true, latency: h.now().Sub(start), abstained: block.Text == "", degraded: block.Degraded != "", tokens: float64(len(block.Text)) / 4, hasTurns: len(q.turns) > 0}
 	if !out.hasTurns {
 		return out, nil
 	}

@@ -87,6 +87,7 @@ func percentile(durations []time.Duration, share float64) float64 {
 
 // summariseShipped means the figures of the product as it comes.
 func summariseShipped(answers []asked) Shipped {
+	answers = slices.DeleteFunc(slices.Clone(answers), func(a asked) bool { return !a.shipped.measured })
 	out := Shipped{Questions: len(answers)}
 	var latencies []time.Duration
 	var withTurns, foreign, refused float64
