@@ -210,7 +210,7 @@ var imperativeVerbs = wordSet(`run show give keep use write send make put try ch
 	spell speak talk address refer sign round quote cite cap limit mind watch wrap plan pick choose schedule save store print sort group bring take get think
 	guess promise help drop track compare calculate estimate search google fetch download upload generate refactor rewrite revert rebase document describe split cut shorten
 	rephrase proofread repeat say spare be don't never always kindly feel stay turn pull ship bump default prepend append prefix report verify confirm double-check
-	block reserve pay log1 warn hide highlight expect insert replace undo redo return ring text email mail message
+	block reserve pay warn hide highlight expect insert replace undo redo return ring text email mail message
 	halte verwende benutze schreib schreibe antworte nimm mach gib zeig vermeide usa responde escribe evita pon dame`)
 
 // lasting makes a rule of a phrase without a verb: "short answers from now on".

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -183,6 +184,65 @@ func TestRulesDoNotSupersede(t *testing.T) {
 				t.Errorf("%q replaces %q", r.NewItems[1].Content, r.NewItems[0].Content)
 			}
 		})
+	}
+}
+
+// replacements are statements and what people say once they hold no more.
+var replacements = [][2]string{
+	{"My dentist appointment is on 3 March at ten.", "The dentist rang, it's now the 10th of March."},
+	{"We meet in room 214 every Tuesday.", "The meeting's in room 118 from now on."},
+	{"My daughter's school is St Anne's in Leeds.", "We've moved Ella, she goes to Riverside now instead of St Anne's."},
+	{"The database is on Postgres 14.", "We upgraded the database to Postgres 16 on Saturday."},
+	{"My car is a Toyota Yaris, 2012.", "Sold the Yaris, I've got a Skoda Octavia now."},
+	{"Budget for the kitchen is 8,000 euro.", "We raised the kitchen budget to 9,500 euro."},
+	{"I take 50 mg of sertraline every morning.", "The doctor put me up to 75 mg of sertraline."},
+	{"We release every Thursday at noon.", "Releases go out on Tuesdays now, not Thursdays."},
+	{"Anna is the product owner for checkout.", "Anna left, Piotr is the product owner for checkout now."},
+	{"I work at Siemens in Erlangen as a test engineer.", "I quit Siemens, from May I'm at Bosch in Bamberg."},
+	{"We fly to Lisbon on 2 July with Ryanair.", "The Lisbon trip is cancelled, Papa broke his leg."},
+	{"The API rate limit is 100 requests a minute.", "They doubled our API rate limit, it's 200 requests a minute."},
+	{"I'm vegetarian since 2015.", "I eat fish again, so I'm not vegetarian any more."},
+	{"Frontend is Vue 2 with Webpack.", "We finished the migration, the frontend runs on Vue 3 with Vite."},
+	{"The choir concert is on 12 December in the cathedral.", "Concert's been put back to the 19th of December."},
+	{"The wedding is for 80 guests.", "Make it 95 guests for the wedding, his aunts all said yes."},
+	{"My gym is PureFit on Mill Road, Mondays and Fridays.", "I cancelled PureFit, I swim at the lido on Wednesdays now."},
+	{"Login fails on Safari with error 403.", "The Safari login bug is fixed in 2.3.1."},
+}
+
+// coexisting are statements of which the second leaves the first as it is.
+var coexisting = [][2]string{
+	{"My sister Ida works at the library in Bergen.", "I changed jobs, I work at the harbour office in Oslo now."},
+	{"The standup is at 9:15 every day.", "We moved the retro to Fridays at 15:00."},
+	{"Max is allergic to cats.", "We got a dog for Max, a poodle called Bodo."},
+	{"The staging cluster has 3 nodes.", "We upgraded the production cluster to 12 nodes."},
+	{"My passport expires in May 2027.", "I renewed the car insurance with Allianz in April."},
+	{"We use Redis for sessions.", "We moved the search index from Solr to Elasticsearch."},
+	{"Tuesday is bin day.", "Yoga's on Thursday now, Kim changed it."},
+	{"Never deploy on Fridays.", "I moved my dentist to Friday the 12th of June."},
+	{"Jonas is my brother, he's a nurse.", "Jonas bought a boat in Kiel last week."},
+	{"The flat in Graz costs 900 euro a month.", "We booked a cottage in Styria for 700 euro in July."},
+}
+
+func TestRulesTellChangesFromNews(t *testing.T) {
+	supersedes := func(p [2]string) bool {
+		r := read(t, talk("u: "+p[0], "a: Noted.", "u: hm ok", "a: Right.", "u: "+p[1], "a: Noted."))
+		return slices.ContainsFunc(r.NewItems, func(n NewItem) bool { return n.Supersedes != nil })
+	}
+	found := 0
+	for _, p := range replacements {
+		if supersedes(p) {
+			found++
+			continue
+		}
+		t.Logf("stands beside: %q, %q", p[0], p[1])
+	}
+	if found*10 < len(replacements)*8 {
+		t.Errorf("%d of %d changes are seen, want eight of ten", found, len(replacements))
+	}
+	for _, p := range coexisting {
+		if supersedes(p) {
+			t.Errorf("%q replaces %q", p[1], p[0])
+		}
 	}
 }
 

@@ -81,7 +81,7 @@ var (
 		close closes open opens start starts end ends finish finishes mean means limit limits cap caps allow allows accept accepts return returns write writes
 		read reads target targets charge charges pay pays earn earns rent rents owe owes take takes bring brings fly flies leave leaves meet meets stay stays host hosts
 		sell sells make makes grow grows feed feeds bake bakes brew brews supply supplies deliver delivers order orders do does look looks get gets
-		have has had 've got want wants hosts lends pays covers expects counts insure insures bank banks lease leases subscribe subscribes partition calls named called born lived worked
+		have has had want wants hosts lends pays covers expects counts insure insures bank banks lease leases subscribe subscribes partition calls named called born lived worked
 		wohne wohnt wohnen arbeite arbeitet arbeiten heißt heißen kommt trinke trinkt esse isst spreche spricht sprechen lerne lernt speichern behalten nutzen benutzen verwenden brauche brauchen braucht
 		habe haben hat bin ist sind fahren fahre kostet gilt
 		vive vivo trabaja trabajo tiene tengo usa uso usamos necesita necesito es somos soy está están cuesta`)
@@ -113,7 +113,7 @@ var (
 	// bounds are the words of rules, limits and deadlines.
 	bounds = wordSet(`must required requires requirement mandatory limit limits limited max maximum min minimum least most deadline due budget cap quota contract policy rule rules
 		allowed forbidden banned target threshold retention timeout supported unsupported compatible default until by within under above below over between
-		needs has-to muss müssen darf dürfen debe deben tiene-que`)
+		needs muss müssen darf dürfen debe deben`)
 
 	// issueWords tell of something that does not work, and endings of it.
 	issueWords = wordSet(`bug bugs broken fails failed failing failure crash crashes crashed crashing error errors leak leaks leaking hangs hanging timeout timeouts flaky
@@ -128,14 +128,14 @@ var (
 		dreaming freezing melting dying icing heading running serious right wrong`)
 
 	// tentative words keep a sentence from being a decision or a fact.
-	tentative = wordSet(`maybe perhaps possibly might mightn't probably-not undecided unsure wondering considering tempted dunno vielleicht eventuell quizás quizá`)
+	tentative = wordSet(`maybe perhaps possibly might mightn't undecided unsure wondering considering tempted dunno vielleicht eventuell quizás quizá`)
 
 	// units make a number a measure.
 	units = wordSet(`% percent euro euros eur € $ £ dollars pounds quid usd gbp chf sek nok kr yen k m km kms kilometres kilometers miles mile metres meters cm mm inch inches feet
 		kg kgs kilo kilos grams gram g mg ml l litre litres liter liters cups hours hour hrs hr h minutes minute mins min seconds second secs s ms days day weeks week
 		months month years year tage tagen wochen stunden jahre días horas años gb mb tb kb gib mib tib kw kwh w v hz khz mhz ghz fps rps qps msg/s req/s rows records users
 		people persons guests seats rooms floor pieces pages words chapters degrees celsius fahrenheit times characters tokens chars nodes replicas servers docks units items
-		litres° c square am pm o'clock uhr`)
+		c square am pm o'clock uhr`)
 
 	numberWords = wordSet(`two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand
 		million once twice half dozen zwei drei vier fünf sechs sieben acht neun zehn dos tres cuatro cinco seis siete ocho nueve diez`)
