@@ -15,7 +15,7 @@ const (
 	// docs/BENCHMARKS.md for how it was found.
 	fittedThreshold = 3.2
 	maxUntrusted    = 2  // lines from tools or the web in a block
-	readAhead       = 48 // passages whose text is read at a time
+	readAhead       = 32 // passages whose text is read at a time
 )
 
 // packer fills a block.

@@ -9,7 +9,6 @@ import (
 // Features are what a ranker wants to know of a passage besides its words. They
 // depend on the text alone, so they are computed once, at write.
 type Features struct {
-	Terms       []string // distinct stems of its words that are no stopwords, in order of first use
 	HasNumber   bool     // a digit or a number word
 	HasTimeCue  bool     // says when: a date, a weekday, yesterday, ago …
 	HasWhereCue bool     // says where: "in Lisbon", "near the lake"
@@ -29,20 +28,10 @@ var (
 // FeaturesOf returns the features of a passage.
 func FeaturesOf(s string) Features {
 	f := Features{HasWhereCue: whereCue.MatchString(s), Asks: asks(s)}
-	seen := map[string]bool{}
 	for _, w := range Words(s) {
 		f.FirstPerson = f.FirstPerson || firstPerson[w]
 		f.HasNumber = f.HasNumber || numberWords[w] || '0' <= w[0] && w[0] <= '9'
 		f.HasTimeCue = f.HasTimeCue || timeCues[w] || isYear(w)
-		if stopwords[w] {
-			continue
-		}
-		eachTerm(w, func(t string) {
-			if !seen[t] {
-				seen[t] = true
-				f.Terms = append(f.Terms, t)
-			}
-		})
 	}
 	return f
 }
