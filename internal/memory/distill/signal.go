@@ -105,7 +105,6 @@ var signals = []signal{
 	{"holds a secret", -4, func(v *view) bool { return strings.Contains(v.text, "[REDACTED:") }},
 	{"is figurative or vague", -1.5, func(v *view) bool { return vague.MatchString(v.lower) }},
 	{"tells what somebody does at the keyboard", -1.5, func(v *view) bool { return atHand.MatchString(v.lower) }},
-	{"is told for fun", -1, func(v *view) bool { return strings.Contains(v.lower, "like an ") && len(v.names) == 0 }},
 }
 
 var (
@@ -122,7 +121,7 @@ var (
 	judges         = regexp.MustCompile(`^(?:(?:that|it|this|he|she|they|you|which)(?:'s|'re| is| was| are| were| sounds| looks| feels| would be)|looks|sounds|feels|what an?|how|so) (?:\w+ ){0,3}(?:good|great|nice|lovely|perfect|fine|cool|brilliant|awesome|amazing|wonderful|beautiful|gorgeous|terrible|awful|horrible|bad|sad|funny|hilarious|weird|strange|odd|creepy|mad|crazy|genius|adorable|cute|fair|true|right|wrong|easy|boring|excellent|handy|useful|class|star|legend|hero|angel|better|best|worse|worst|fun|rubbish|nonsense|shame|pity|joke|classic|crime|tempting|magic|day|week|relief|plan|idea|treat|mess|disaster|disgrace|it)$`)
 	aboutAssistant = regexp.MustCompile(`^(?:you|you're|you've|you'll|you'd|your|thank you|thanks|i (?:love|like) (?:you|it|that|this|when|how|a \w+ (?:who|that))|love (?:it|that|this)|i knew|told you|as i said|we talked|i (?:said|told|asked|know|see|mean|can read|knew|thought|hope|bet|promise|swear))\b`)
 	courtesy       = regexp.MustCompile(`\b(?:thanks|thank you|thx|cheers|sorry|hello|hi|bye|goodbye|good ?night|good morning|see you|talk (?:soon|later)|have a (?:good|nice)|you're a|well done|nice one|good (?:one|catch|work|job|point)|never ?mind|no worries|welcome)\b`)
-	vague          = regexp.MustCompile(`\b(?:you know what i mean|or whatever|or something|i mean|like a (?:stone|rock|baby|log|pro|king|queen)|says me|to be honest i|feels like|as if|basically|literally|in his hole|god help|of all things|for the love of|apparently|supposedly|allegedly|somehow|on my feet|on my knees|on its last legs|over the moon|under the weather)\b`)
+	vague          = regexp.MustCompile(`\b(?:you know what i mean|or whatever|or something|i mean|like a (?:stone|rock|baby|log|pro|king|queen)|says me|to be honest i|feels like|as if|basically|literally|god help|of all things|for the love of|apparently|supposedly|allegedly|somehow|on my feet|on my knees|on its last legs|over the moon|under the weather)\b`)
 	atHand         = regexp.MustCompile(`\b(?:here's|here is|here are|let me|i'll (?:look|see|check|try|ask|send|paste|read|go|be back|have a look|do it|take a look|think|tell|walk|explain|show|wait|let)|look at|check this|see (?:below|above|attached)|attached|have a look|back in|be right|brb|hang on|hold on|one sec|wait|just (?:texted|called|told|died|typed|saw|read|realised|realized|noticed|found this)|i (?:ran|pasted|typed|clicked|pressed|copied))\b`)
 )
 
