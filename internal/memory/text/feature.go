@@ -9,11 +9,11 @@ import (
 // Features are what a ranker wants to know of a passage besides its words. They
 // depend on the text alone, so they are computed once, at write.
 type Features struct {
-	HasNumber   bool     // a digit or a number word
-	HasTimeCue  bool     // says when: a date, a weekday, yesterday, ago …
-	HasWhereCue bool     // says where: "in Lisbon", "near the lake"
-	Asks        bool     // ends with a question mark
-	FirstPerson bool     // I, me, my, we, us, our
+	HasNumber   bool // a digit or a number word
+	HasTimeCue  bool // says when: a date, a weekday, yesterday, ago …
+	HasWhereCue bool // says where: "in Lisbon", "near the lake"
+	Asks        bool // ends with a question mark
+	FirstPerson bool // I, me, my, we, us, our
 }
 
 var (
