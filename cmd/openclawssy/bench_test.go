@@ -123,17 +123,17 @@ func fillItems(b *testing.B, home string, agent memory.AgentID) {
 		b.Fatal(err)
 	}
 	defer releaseLog()
-	for range benchItems / 1000 {
-		said, err := log.Write(ctx, memory.Event{Type: memory.UserMessage, Origin: memory.OriginUser, Text: "a thousand things"})
+	for range benchItems / 50 {
+		said, err := log.Write(ctx, memory.Event{Type: memory.UserMessage, Origin: memory.OriginUser, Text: "fifty things"})
 		if err != nil {
 			b.Fatal(err)
 		}
 		batch := working.Batch{Lease: lease, Record: memory.Checkpoint{Range: memory.Range{First: said[0].Seq, Last: said[0].Seq}, Events: 1,
 			Cursor: memory.Cursor{Seq: said[0].Seq}, Mode: working.ModeRules}}
-		for n := range 1000 {
+		for n := range 50 {
 			batch.Entries = append(batch.Entries, working.Entry{At: time.Now(), Item: memory.Item{ID: fmt.Sprintf("mem_%d_%d", said[0].Seq, n), Kind: "fact", Title: sentence()[:40], Content: sentence(), Importance: 3,
 				Confidence: .9, Status: memory.Active, Trust: memory.TrustUser,
-				Evidence: []memory.Evidence{{EventID: said[0].ID, Seq: said[0].Seq, Quote: "a thousand things"}}}})
+				Evidence: []memory.Evidence{{EventID: said[0].ID, Seq: said[0].Seq, Quote: "fifty things"}}}})
 		}
 		if _, err := store.Apply(ctx, batch); err != nil {
 			b.Fatal(err)
