@@ -34,11 +34,27 @@ func sentences() func() string {
 	return func() string {
 		words := make([]string, 14)
 		for i := range words {
-			words[i] = fmt.Sprintf("word%d", zipf.Uint64())
+			words[i] = word(zipf.Uint64())
 		}
 		return strings.Join(words, " ")
 	}
 }
+
+// word spells a number in syllables, so that words differ from their first
+// letters on, as those of languages do.
+func word(n uint64) string {
+	syllables := []string{"ba", "ke", "li", "mo", "nu", "ra", "se", "ti", "vo", "zu", "pla", "gre", "stri", "fo", "hu", "wa", "den", "cor", "min", "pel"}
+	s := ""
+	for {
+		s += syllables[n%uint64(len(syllables))]
+		if n /= uint64(len(syllables)); n == 0 {
+			return s + "n"
+		}
+	}
+}
+
+// asked is a question of a common, a rarer and a rare word.
+var asked = strings.Join([]string{word(17), word(900), word(4000)}, " ")
 
 // program builds the binary.
 func program(b *testing.B) string {
@@ -79,13 +95,13 @@ func BenchmarkProcess(b *testing.B) {
 	fillItems(b, home, "items")
 	b.Run("memory_search/items=100k", func(b *testing.B) {
 		for b.Loop() {
-			b.ReportMetric(float64(runProgram(b, bin, home, "--agent", "items", "memory", "search", "word17 word900 word4000", "--json"))/1024, "MiB_resident")
+			b.ReportMetric(float64(runProgram(b, bin, home, "--agent", "items", "memory", "search", asked, "--json"))/1024, "MiB_resident")
 		}
 	})
 	fillTurns(b, bin, home, "turns")
 	b.Run("memory_recall/passages=100k", func(b *testing.B) {
 		for b.Loop() {
-			b.ReportMetric(float64(runProgram(b, bin, home, "--agent", "turns", "memory", "recall", "word17 word900 word4000", "--json"))/1024, "MiB_resident")
+			b.ReportMetric(float64(runProgram(b, bin, home, "--agent", "turns", "memory", "recall", asked, "--json"))/1024, "MiB_resident")
 		}
 	})
 }

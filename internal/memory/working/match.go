@@ -115,7 +115,8 @@ func addScores(ctx context.Context, tx *sql.Tx, table string, terms []string, sh
 			break
 		}
 		var list sql.RawBytes
-		rows, err := tx.QueryContext(ctx, `SELECT coalesce(group_concat(doc), '') FROM `+table+`_places WHERE term = ?`, t.text)
+		// A term of so many rows tells little: the first of them will do.
+		rows, err := tx.QueryContext(ctx, `SELECT coalesce(group_concat(doc), '') FROM (SELECT doc FROM `+table+`_places WHERE term = ? LIMIT ?)`, t.text, maxPlaces)
 		if err != nil {
 			return err
 		}
