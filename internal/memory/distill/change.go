@@ -16,35 +16,38 @@ var oldValue = []*regexp.Regexp{
 	regexp.MustCompile(`\b(?:no longer|instead of|rather than|forget|drop(?:ped|ping|s)?|scrap(?:ped|ping)?|ditch(?:ed|ing)?|dump(?:ed|ing)?|sold|cancel(?:led|ed)?|replac(?:ed|ing|es)|away from|off|from|out of|quit|left|stopp(?:ed|ing)|used to|goodbye to|swap(?:ped|ping)?|bye to) (?:the |our |my |a |an |using |known |at |in )*([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,2})`),
 	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) (?:is|are|was|were|'s|has|have|got|can|isn't|aren't|goes|went)(?: been)? (?:now )?(?:off|gone|out|dead|history|cancell?ed|over|pushed|moved|postponed|rescheduled|delayed|changed|fixed|resolved|solved|closed|done|sold|go\b|to recycling|not)`),
 	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*) (?:wasn't|isn't|weren't|aren't|was not|is not) enough\b`),
-	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*) (?:left|quit|resigned|retired|leaves|is leaving|has left|stepped down)\b`),
+	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*) (?:left|quit|resigned|retired|leaves (?:us|the|our)|is leaving|has left|stepped down)\b`),
 	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) (?:goes|moved|moves|changed|changes|pulled out|fell through|shifts|shifted|drowned|died|broke|has to move)\b`),
 }
 
 // replaceFrom is the sum of bonds from which a change replaces an item.
 const replaceFrom = 3.0
 
-// replaced returns the item that a draft makes obsolete, or nil. A sign of change
-// is needed, and bonds: the old value named, the same attribute, another amount.
-func (n *notebook) replaced(d *draft, content string, turn int) *known {
+// replaced returns the item that a draft makes obsolete, with what of it is
+// corrected and what stays true, or nil. A sign of change is needed, and bonds: the
+// old value named, the same attribute, another amount.
+func (n *notebook) replaced(d *draft, content string, turn int) (item *known, old, kept []string) {
 	lower := d.lower()
 	switch subject := d.parts[0].core[0].lower; {
 	case d.mood == reminding && !strings.Contains(lower, "instead"):
-		return nil
+		return nil, nil, nil
 	case !changeCue.MatchString(lower) && !d.any(func(v *view) bool { return has(v.core, changes) && decision.MatchString(v.lower) }):
-		return nil
+		return nil, nil, nil
 	case subject == "you", subject == "you've": // what the assistant did is no change of the user's affairs
-		return nil
+		return nil, nil, nil
 	}
 	fresh := newKnown("", "", content, d.kind, d.turn.at, turn)
 	gone := goneValues(lower)
-	var best *known
 	most := 0.0
-	for _, old := range n.items {
-		if sum := n.compare(old, fresh, d, lower, gone).sum(); sum >= replaceFrom && sum >= most {
-			best, most = old, sum
+	for _, candidate := range n.items {
+		c := n.compare(candidate, fresh, d, lower, gone)
+		if sum := c.sum(); sum >= replaceFrom && sum >= most {
+			if was, rest := c.corrected(gone); was != nil {
+				item, old, kept, most = candidate, was, rest, sum
+			}
 		}
 	}
-	return best
+	return item, old, kept
 }
 
 // goneValues returns the stems of what a sentence says to hold no more.
@@ -133,9 +136,16 @@ var bonds = []struct {
 		return c.shared >= 1 && c.fresh.weekdays != "" && c.old.weekdays != "" && c.fresh.weekdays != c.old.weekdays
 	}},
 	{"another amount of the same", 2, func(c *comparison) bool { return (c.shared >= 1 || c.slots > 0) && otherAmount(c.fresh, c.old) }},
+	{"is set to another figure", 2, func(c *comparison) bool {
+		return c.apart >= 1 && !otherAmount(c.fresh, c.old) && setsFigure.MatchString(c.lower) && len(c.fresh.numbers) > 0 && len(c.old.numbers) > 0 && disjoint(c.fresh.numbers, c.old.numbers)
+	}},
 	{"an amount of something else", -3, func(c *comparison) bool {
 		return c.shared >= 1 && otherAmount(c.fresh, c.old) && otherThing(c.fresh, c.old)
 	}},
+	{"is of another age", 3, func(c *comparison) bool {
+		return c.shared >= 1 && c.fresh.age != "" && c.old.age != "" && c.fresh.age != c.old.age
+	}},
+	{"speaks of another place or maker", -2, func(c *comparison) bool { return c.gone && c.named == 0 && c.shared == 0 && !c.corrects }},
 	{"says by itself that something held before", 1, func(c *comparison) bool { return strongCue.MatchString(c.lower) }},
 	{"goes over to something with a name", 2, func(c *comparison) bool {
 		return c.shared >= 1 && c.old.kind != memory.KindPerson && switchesTo.MatchString(c.draft.text())
@@ -144,7 +154,7 @@ var bonds = []struct {
 	{"names another old value", -1, func(c *comparison) bool { return c.gone && c.named == 0 }},
 	{"corrects what was said just before", 3, func(c *comparison) bool {
 		near := c.fresh.turn - c.old.turn
-		figures := c.shared >= 1 && len(c.fresh.numbers) > 0 && len(c.old.numbers) > 0
+		figures := c.shared >= 1 && len(c.fresh.numbers) > 0 && len(c.old.numbers) > 0 || otherAmount(c.fresh, c.old)
 		return c.corrects && c.old.turn >= 0 && 0 < near && near <= 2 && (c.days() || figures)
 	}},
 	{"ends a fault", 1.5, func(c *comparison) bool {
@@ -160,7 +170,9 @@ var bonds = []struct {
 	{"a reminder stands until it is spoken of", -3, func(c *comparison) bool {
 		return c.old.kind == memory.KindReminder && !endsReminder.MatchString(c.lower)
 	}},
-	{"who somebody is seldom changes", -1.5, func(c *comparison) bool { return c.old.kind == memory.KindPerson && c.named < 1 }},
+	{"who somebody is seldom changes", -1.5, func(c *comparison) bool {
+		return c.old.kind == memory.KindPerson && c.named < 1 && (c.old.age == "" || c.fresh.age == "")
+	}},
 	{"a preference changes by another", -1.5, func(c *comparison) bool {
 		return c.old.kind == memory.KindPreference && c.named < 1 && c.draft.mood != ruling
 	}},
@@ -192,6 +204,18 @@ func ticketsApart(a, b string) bool {
 	return len(in) > 0 && len(of) > 0
 }
 
+// setsFigure changes a thing to another number.
+var setsFigure = regexp.MustCompile(`\b(?:rais|increas|reduc|lower|bump|extend|shorten|doubl|cut|put|tak|bring|brought|took|set)\w* (?:\w+ )?(?:the|our|my|it|its|his|her|their) (?:[\w'-]+ ){0,3}?(?:up |down )?to \D?\d`)
+
+func disjoint(a, b map[string]bool) bool {
+	for n := range a {
+		if b[n] {
+			return false
+		}
+	}
+	return true
+}
+
 var (
 	// renews marks a new holder of a slot: "the new place", "we bought a car".
 	renews = regexp.MustCompile(`\b(?:new|bought|sold|moved|moving|switch(?:ed|ing)?|swapp?(?:ed|ing)?|upgraded|now on|got|no longer|finally|replac(?:ed|ing|es)|instead|take|taking|second-hand|over to|is off|run on|we're in)\b`)
@@ -202,10 +226,10 @@ var (
 )
 
 // strongCue says by itself that something held before.
-var strongCue = regexp.MustCompile(`\b(?:from now on|no longer|any ?more|instead|is off|moved|changed|pushed|cancell?ed|now\b.{1,40}\bnot|not\b.{1,40}\bnow|take .{1,20} back|after all|change of plans?|scratch|put (?:back|off|forward)|called off|rescheduled|postponed|fell through|new date)\b`)
+var strongCue = regexp.MustCompile(`\b(?:from now on|no longer|any ?more|instead|is off|moved|changed|pushed|cancell?ed|quit|gave up|given up|stopped|now\b.{1,40}\bnot|not\b.{1,40}\bnow|take .{1,20} back|after all|change of plans?|scratch|put (?:back|off|forward)|called off|rescheduled|postponed|fell through|new date)\b`)
 
 // switchesTo changes over to something with a name of its own.
 var switchesTo = regexp.MustCompile(`\b(?:going|moving|switching|migrating|changing|moved|switched|migrated|went) (?:over )?(?:(?:off|away from|from) \S+ )?to (?:the )?\p{Lu}`)
 
 // correctsLast opens a correction of what was said just before.
-var correctsLast = regexp.MustCompile(`\bactually,? (?:no\b|it|that|they|he|she|make)|\b(?:correction|scratch that|no,? wait|wait,? no|hmm,? no|sorry,? it's|i mean|make (?:it|that)|i was wrong|my mistake|take .{1,20} back)\b|\b(?:it's|it is) .{1,30} now\b`)
+var correctsLast = regexp.MustCompile(`\bactually,? (?:no\b|it|that|they|he|she|make)|\b(?:correction|scratch that|no,? wait|wait,? no|hmm,? no|sorry,? it's|i mean|make (?:it|that)|i was wrong|my mistake|take .{1,20} back)\b|\b(?:it's|it is) .{1,30} now\b|\bnow (?:it|that|this)(?:'s| is| takes| needs| runs)\b|^(?:tried|tested|measured|timed|repeated|redid|reran) (?:it|that|this)\b`)

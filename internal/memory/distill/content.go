@@ -100,7 +100,7 @@ func title(content string) string {
 			content = rest
 		}
 	}
-	content, _, _ = strings.Cut(content, " (previously: ")
+	content, _, _ = strings.Cut(content, previously)
 	const most, least = 72, 24
 	if len(content) <= most {
 		return capitalise(strings.TrimRight(content, ".!,;: "))

@@ -22,8 +22,9 @@ type known struct {
 	weekdays string
 	kin      string // whose it is, where that is said by kinship
 	hasDay   bool
-	ours     bool // speaks of the user or of "us"
-	renews   bool // replaced another item itself
+	ours     bool   // speaks of the user or of "us"
+	renews   bool   // replaced another item itself
+	age      string // of somebody, as said
 	numbers  map[string]bool
 	words    []string          // in order
 	amounts  map[string]string // unit, or the name before it, to a number
@@ -45,11 +46,14 @@ func newNotebook(related []memory.Item) *notebook {
 }
 
 func newKnown(ref, title, content, kind string, at time.Time, turn int) *known {
-	body, _, _ := strings.Cut(content, previously)
-	body = resolvedDate.ReplaceAllString(body, "")
+	body := bodyOf(content)
+	body = thousands.ReplaceAllString(resolvedDate.ReplaceAllString(body, ""), "$1$2")
 	k := &known{ref: ref, title: title, content: content, kind: kind, turn: turn, stems: stemsOf(body), slots: slotsOf(body), kin: kinOf(body), weekdays: weekdaysOf(body), numbers: map[string]bool{}}
 	k.hasDay = len(daysOf(body, at)) > 0
 	k.ours = ownWords.MatchString(body)
+	if m := ageForm.FindStringSubmatch(strings.ToLower(body)); m != nil {
+		k.age = m[1] + m[2] + m[3]
+	}
 	k.renews = strings.Contains(content, previously)
 	k.words = text.Words(body)
 	for _, w := range k.words {
@@ -57,16 +61,22 @@ func newKnown(ref, title, content, kind string, at time.Time, turn int) *known {
 			k.numbers[w] = true
 		}
 	}
-	k.amounts = amountsOf(k.words)
+	k.amounts = amountsOf(body)
 	return k
 }
+
+// ageForm are the ways to say how old somebody is.
+var ageForm = regexp.MustCompile(`\b(?:turn(?:ed|s|ing)|(?:s?he|they)(?:['’]s| is|['’]re| are)|aged?) (?:now |already )?(` + countWords + `)(?:[,.!;)]|$| (?:yesterday|today|tomorrow|now|on|last|next|in|this|years? old)\b)|\bis (?:now |already )?(` + countWords + `) years? old\b|\b(` + countWords + `)[- ]years?[- ]old\b`)
+
+const countWords = `\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety`
 
 // resolvedDate is what dated adds.
 var resolvedDate = regexp.MustCompile(` \(\d{4}-\d{2}-\d{2}\)`)
 
-var ownWords = regexp.MustCompile(`(?i)\b(?:user|we|we're|we've|our|us|ours)\b`)
+// thousands is the comma within a number.
+var thousands = regexp.MustCompile(`(\d),(\d{3})\b`)
 
-const previously = " (previously: "
+var ownWords = regexp.MustCompile(`(?i)\b(?:user|we|we're|we've|our|us|ours)\b`)
 
 func (n *notebook) add(k *known) {
 	n.items = append(n.items, k)
@@ -103,7 +113,7 @@ func stemsOf(s string) map[string]bool {
 
 // commonTopics are words of statements of all kinds, which show no kinship.
 var commonTopics = wordSet(`new old now day days week weeks month months year years time today tomorrow yesterday monday tuesday wednesday thursday friday saturday sunday
-	january february march april may june july august september october november december morning evening afternoon night first second last next one
+	january february march april may june july august september october november december morning evening afternoon first second last next one
 	good big small long short standing instruction asked reminder really use used using run runs start starts started back place
 	work works working actually anyway euro hours minutes number full whole every since until around little set`)
 
@@ -122,12 +132,22 @@ func slotsOf(s string) map[string]string {
 	return set
 }
 
-var movedIn = regexp.MustCompile(`(?i)\bmov(?:ed|ing) (?:in|into|to)\b`)
+var movedIn = regexp.MustCompile(`(?i)\bmov(?:ed|ing) (?:in|into|to)\b|\b(?:new|old|own) place\b`)
 
 // amountsOf pairs each number with the word after it and the word before it: the
 // unit of a measure, the thing that is counted, the product of a version.
-func amountsOf(words []string) map[string]string {
+func amountsOf(s string) map[string]string {
 	amounts := map[string]string{}
+	for _, phrase := range phraseEnd.Split(s, -1) {
+		addAmounts(amounts, text.Words(phrase))
+	}
+	return amounts
+}
+
+// phraseEnd parts a number from a word that it has nothing to do with.
+var phraseEnd = regexp.MustCompile(`[.,;:!?—]+(?:\s|$)`)
+
+func addAmounts(amounts map[string]string, words []string) {
 	for i, w := range words {
 		if !(w[0] >= '0' && w[0] <= '9' || numberWords[w]) {
 			continue
@@ -145,7 +165,6 @@ func amountsOf(words []string) map[string]string {
 			}
 		}
 	}
-	return amounts
 }
 
 // otherAmount reports that both texts give a number for the same thing, and not
@@ -197,7 +216,7 @@ func kinOf(s string) string {
 }
 
 var slotOf = slotTable(map[string]string{
-	"home":  "flat apartment house home live lives living rent place landlord tenant wohnung vivo",
+	"home":  "flat apartment house home live lives living landlord tenant wohnung vivo",
 	"phone": "phone mobile iphone pixel galaxy smartphone handset android fairphone oneplus xiaomi nokia",
 	"car": "car van skoda vw volkswagen golf toyota volvo audi bmw ford fiat renault peugeot citroen opel seat kia hyundai honda mazda nissan tesla dacia polo corolla " +
 		"yaris fiesta focus clio fabia octavia subaru suzuki jeep mini bike ebike",
@@ -205,7 +224,7 @@ var slotOf = slotTable(map[string]string{
 	"job":      "job employer company hired teach teaching position",
 	"school":   "school kindergarten nursery creche",
 	"doctor":   "dentist doctor gp physio vet appointment surgeon surgery operation",
-	"race":     "marathon half 10k 5k race run",
+	"race":     "marathon 10k 5k race",
 	"ci":       "ci pipeline jenkins gitlab github actions circleci buildkite travis drone teamcity runner runners",
 	"broker":   "broker rabbitmq rabbit kafka nats jetstream redis pulsar mqtt sqs queue",
 	"database": "database db postgres postgresql mysql sqlite mongodb mariadb clickhouse duckdb cassandra dynamodb",

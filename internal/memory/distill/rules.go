@@ -56,8 +56,8 @@ func (r *reading) keep(d *draft, turn int) {
 		return
 	}
 	item := NewItem{Kind: d.kind, Importance: d.importance, Confidence: d.confidence, Evidence: d.evidence()}
-	if old := r.notes.replaced(d, content, turn); old != nil {
-		content += previously + clip(title(old.content), 90) + ")"
+	if old, gone, kept := r.notes.replaced(d, content, turn); old != nil {
+		content = withOld(content, gone, kept)
 		ref := old.ref
 		item.Supersedes = &ref
 		r.notes.remove(old)

@@ -206,6 +206,12 @@ var replacements = [][2]string{
 	{"The choir concert is on 12 December in the cathedral.", "Concert's been put back to the 19th of December."},
 	{"The wedding is for 80 guests.", "Make it 95 guests for the wedding, his aunts all said yes."},
 	{"My gym is PureFit on Mill Road, Mondays and Fridays.", "I cancelled PureFit, I swim at the lido on Wednesdays now."},
+	{"My travel budget is 3,000 dollars for the year.", "I raise the travel budget to 4,200."},
+	{"Nils is my nephew, he's four.", "Nils turned five last week."},
+	{"The cold start took 31 seconds.", "Preloaded the index, now it takes 9 seconds."},
+	{"The dump of the archive takes 4 h 10 min.", "tried it: 1 h 55 min"},
+	{"My knee is bad, no hikes longer than three hours.", "My knee is healed, hikes up to seven hours are fine."},
+	{"I do the early shifts at the bakery every second week, so don't call me after 8 pm then.", "I quit the early shifts at the bakery, I'm in the office now."},
 	{"Login fails on Safari with error 403.", "The Safari login bug is fixed in 2.3.1."},
 }
 
@@ -316,19 +322,27 @@ func TestInThirdPerson(t *testing.T) {
 
 func TestDated(t *testing.T) {
 	for in, want := range map[string]string{
-		"on 9 June at ten":                 "on 9 June (2026-06-09) at ten",
-		"the 20th of April was cold":       "the 20th of April (2026-04-20) was cold",
-		"on 3 January":                     "on 3 January (2027-01-03)",
-		"the 7th, in the morning":          "the 7th (2026-05-07), in the morning",
-		"the 3rd":                          "the 3rd (2026-06-03)",
-		"from 14 July until the 16th":      "from 14 July (2026-07-14) until the 16th (2026-07-16)",
-		"tomorrow and on Thursday":         "tomorrow (2026-05-05) and on Thursday (2026-05-07)",
-		"we met on Thursday":               "we met on Thursday (2026-04-30)",
-		"every Thursday, on Mondays":       "every Thursday, on Mondays",
-		"today, this week, in two weeks":   "today, this week, in two weeks",
-		"on 2026-06-09":                    "on 2026-06-09",
-		"yesterday's call":                 "yesterday's call",
-		"port 8080, version 3.11, 31 eggs": "port 8080, version 3.11, 31 eggs",
+		"on 9 June at ten":                     "on 9 June (2026-06-09) at ten",
+		"the 20th of April was cold":           "the 20th of April (2026-04-20) was cold",
+		"on 3 January":                         "on 3 January (2027-01-03)",
+		"the 7th, in the morning":              "the 7th (2026-05-07), in the morning",
+		"the 3rd":                              "the 3rd (2026-06-03)",
+		"from 14 July until the 16th":          "from 14 July (2026-07-14) until the 16th (2026-07-16)",
+		"tomorrow and on Thursday":             "tomorrow (2026-05-05) and on Thursday (2026-05-07)",
+		"we met on Thursday":                   "we met on Thursday (2026-04-30)",
+		"Mo mended the roof on Thursday":       "Mo mended the roof on Thursday (2026-04-30)",
+		"on Thursday we paid the last bill":    "on Thursday (2026-04-30) we paid the last bill",
+		"the roof is mended on Thursday":       "the roof is mended on Thursday (2026-05-07)",
+		"we booked the hall on Thursday":       "we booked the hall on Thursday (2026-05-07)",
+		"Mo came and wants to dig on Thursday": "Mo came and wants to dig on Thursday (2026-05-07)",
+		"fixed the roof, exam on Thursday":     "fixed the roof, exam on Thursday (2026-05-07)",
+		"14 and 15 June":                       "14 (2026-06-14) and 15 June (2026-06-15)",
+		"11, 12 and 13 June":                   "11 (2026-06-11), 12 (2026-06-12) and 13 June (2026-06-13)",
+		"every Thursday, on Mondays":           "every Thursday, on Mondays",
+		"today, this week, in two weeks":       "today, this week, in two weeks",
+		"on 2026-06-09":                        "on 2026-06-09",
+		"yesterday's call":                     "yesterday's call",
+		"port 8080, version 3.11, 31 eggs":     "port 8080, version 3.11, 31 eggs",
 	} {
 		if got := dated(in, gateDay); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)

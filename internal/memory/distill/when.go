@@ -34,6 +34,7 @@ func daysOf(s string, at time.Time) []day {
 			continue
 		}
 		out = append(out, day{date: when, start: d.Start, end: d.End})
+		out = append(out, listedBefore(s, out[len(out)-1])...)
 	}
 	lower := strings.ToLower(s)
 	named := slices.Clone(out)
@@ -77,6 +78,28 @@ var (
 	weekdayNames = map[string]time.Weekday{"sunday": 0, "monday": 1, "tuesday": 2, "wednesday": 3, "thursday": 4, "friday": 5, "saturday": 6}
 )
 
+// listedBefore finds the days that share the month of d: "24 and 25 June".
+func listedBefore(s string, d day) []day {
+	var out []day
+	if s[d.start] < '0' || s[d.start] > '9' {
+		return nil
+	}
+	for {
+		m := dayInList.FindStringSubmatchIndex(s[:d.start])
+		if m == nil {
+			return out
+		}
+		n, err := strconv.Atoi(s[m[2]:m[3]])
+		if err != nil || n < 1 || n >= d.date.Day() {
+			return out
+		}
+		d = day{date: d.date.AddDate(0, 0, n-d.date.Day()), start: m[2], end: m[4]}
+		out = append(out, d)
+	}
+}
+
+var dayInList = regexp.MustCompile(`(?:^|[\s(])(\d{1,2})(?:st|nd|rd|th)?()(?:,|,? and|,? or| to| until| till| &) $`)
+
 func covered(days []day, from, to int) bool {
 	for _, d := range days {
 		if from < d.end && d.start < to {
@@ -117,14 +140,14 @@ func nextDay(n int, at time.Time) time.Time {
 }
 
 // dated writes after each day that s names its date, where s does not have it:
-// "the 20th of April (2026-04-20)". A day said in a past tense lies behind.
+// "the 20th of April (2026-04-20)". A weekday said with a verb of the past lies
+// behind.
 func dated(s string, at time.Time) string {
 	days := daysOf(s, at)
-	past := saysPast.MatchString(strings.ToLower(s))
 	for i := len(days) - 1; i >= 0; i-- { // from the end, so that spans stay true
 		d := days[i]
 		said := strings.ToLower(s[d.start:d.end])
-		if past && strings.HasPrefix(said, "on ") && d.date.After(at) {
+		if strings.HasPrefix(said, "on ") && d.date.After(at) && liesBehind(s, d) {
 			d.date = d.date.AddDate(0, 0, -7)
 		}
 		iso := d.date.Format(time.DateOnly)
@@ -134,5 +157,61 @@ func dated(s string, at time.Time) string {
 	}
 	return s
 }
+
+// liesBehind reports that the verb which governs a day stands in the past: the
+// nearest one before it in its clause, or else the first one after it.
+func liesBehind(s string, d day) bool {
+	from, to := 0, len(s)
+	if at := strings.LastIndexAny(s[:d.start], ",.;:!?"); at >= 0 {
+		from = at + 1
+	}
+	if at := strings.IndexAny(s[d.end:], ",.;:!?"); at >= 0 {
+		to = d.end + at
+	}
+	before := plainWords(s[from:d.start])
+	for i := len(before) - 1; i >= 0; i-- {
+		if past, verb := tenseOf(before, i); verb {
+			return past
+		}
+	}
+	after := plainWords(s[d.end:to])
+	for i := range after {
+		if past, verb := tenseOf(after, i); verb {
+			return past
+		}
+	}
+	return false
+}
+
+// tenseOf tells whether the word at i is a finite verb, as far as its form and the
+// word before it show, and whether it stands in the past. A participle after a
+// present auxiliary speaks of what is to come ("is planned on Friday"), and so do
+// verbs of planning.
+func tenseOf(words []word, i int) (past, verb bool) {
+	w := words[i].lower
+	before := ""
+	if i > 0 {
+		before = words[i-1].lower
+	}
+	switch {
+	case before == "to", before == "will", before == "be", before == "being", presentBe[before] && (pastForms[w] || strings.HasSuffix(w, "ed")):
+		return false, true
+	case presentBe[w], w == "will", strings.HasSuffix(w, "'ll"), plansAhead[w]:
+		return false, true
+	case pastForms[w], len(w) > 4 && strings.HasSuffix(w, "ed") && !endsInEed[w]:
+		return true, true
+	}
+	return false, statives[w] && !functionWords[w]
+}
+
+var (
+	presentBe  = wordSet(`is are am i'm we're you're he's she's it's they're that's gets get`)
+	plansAhead = wordSet(`booked scheduled planned arranged moved pushed postponed rescheduled delayed set agreed shifted reserved expected due`)
+	endsInEed  = wordSet(`need needed indeed speed breed freed`)
+	// pastForms are irregular forms of the simple past that are not also present.
+	pastForms = wordSet(`was were had did went got came saw met told found sold bought left took gave made said sent lost won paid held kept felt knew thought
+		brought taught caught fought wrote rode drove broke spoke woke chose froze stole flew grew drew threw blew began drank sang rang swam sank ran ate fell forgot
+		became built spent lent bent dealt meant heard stood understood sat slept wept swept shot hung stuck struck dug spun wore tore swore bore rose shook died`)
+)
 
 var saysPast = regexp.MustCompile(`\b(?:was|were|had|did|sold|bought|turned|went|got|came|happened|told|found|saw|met|died|born|started|failed|called)\b`)
