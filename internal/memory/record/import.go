@@ -51,7 +51,7 @@ func (s *Store) Import(ctx context.Context, records iter.Seq2[json.RawMessage, e
 	if err != nil {
 		return Imported{}, err
 	}
-	err = s.updateTable(ctx, func(t *table) error {
+	err = s.updateBatch(ctx, func(t *table) error {
 		i := 0
 		for raw, err := range records {
 			if err := cmp.Or(err, ctx.Err()); err != nil {

@@ -82,8 +82,9 @@ func ImportMarkdown(ctx context.Context, s *Store, paths []string) (Imported, er
 	return s.importDocuments(ctx, docs, skipped)
 }
 
-// markdownFiles returns a file itself, or the Markdown files of a folder in the
-// order of their names. Links in folders are not followed.
+// markdownFiles returns a file itself, or the Markdown files of a folder: those
+// in .md before those in .markdown, each in the order of their names. Links in
+// folders are not followed.
 func markdownFiles(name string) ([]string, error) {
 	st, err := os.Stat(name)
 	if err != nil {
@@ -92,17 +93,14 @@ func markdownFiles(name string) ([]string, error) {
 	if !st.IsDir() {
 		return []string{name}, nil
 	}
-	var files []string
+	files := map[string][]string{}
 	err = filepath.WalkDir(name, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+		if err == nil && d.Type().IsRegular() {
+			files[filepath.Ext(p)] = append(files[filepath.Ext(p)], p)
 		}
-		if ext := filepath.Ext(p); d.Type().IsRegular() && (ext == ".md" || ext == ".markdown") {
-			files = append(files, p)
-		}
-		return nil
+		return err
 	})
-	return files, err
+	return append(files[".md"], files[".markdown"]...), err
 }
 
 // readText reads a regular file of UTF-8 text with its line ends as line feeds.

@@ -25,36 +25,59 @@ type stored struct {
 	metadata  sql.NullString
 }
 
-// table is the table of records within one writing transaction. Its statements
-// are prepared when they are first used, and end with the transaction.
+// table is the table of records within one writing transaction.
 type table struct {
-	tx                    *sql.Tx
-	query, insert, change *sql.Stmt
+	tx *sql.Tx
+	// prepared are the statements that a batch uses again and again; nil for a
+	// single write, which has no use for them.
+	prepared map[string]*sql.Stmt
 }
 
-// updateTable is update for changes of single records.
+// updateTable is update for a change of single records.
 func (s *Store) updateTable(ctx context.Context, fn func(*table) error) error {
 	return s.update(ctx, func(tx *sql.Tx) error { return fn(&table{tx: tx}) })
 }
 
-func (t *table) prepare(ctx context.Context, stmt **sql.Stmt, text string) (*sql.Stmt, error) {
-	if *stmt == nil {
-		var err error
-		if *stmt, err = t.tx.PrepareContext(ctx, text); err != nil {
-			return nil, err
-		}
-	}
-	return *stmt, nil
+// updateBatch is updateTable for changes of many. Its statements end with the
+// transaction.
+func (s *Store) updateBatch(ctx context.Context, fn func(*table) error) error {
+	return s.update(ctx, func(tx *sql.Tx) error { return fn(&table{tx: tx, prepared: map[string]*sql.Stmt{}}) })
 }
+
+// statement returns a prepared statement, or nil for a single write.
+func (t *table) statement(ctx context.Context, text string) (*sql.Stmt, error) {
+	if t.prepared == nil || t.prepared[text] != nil {
+		return t.prepared[text], nil
+	}
+	stmt, err := t.tx.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	t.prepared[text] = stmt
+	return stmt, nil
+}
+
+const (
+	findRow = `SELECT id, created_at, updated_at, ttl_seconds, payload_json, metadata_json FROM memory_records
+		WHERE namespace = ? AND record_kind = ? AND record_id = ?`
+	insertRow = `INSERT INTO memory_records
+		(namespace, record_kind, record_id, created_at, updated_at, ttl_seconds, payload_json, metadata_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+	changeRow = `UPDATE memory_records SET created_at = ?, updated_at = ?, ttl_seconds = ?, payload_json = ?, metadata_json = ? WHERE id = ?`
+)
 
 // find reads the row of a key, expired or not.
 func (t *table) find(ctx context.Context, key Key) (r stored, found bool, err error) {
-	stmt, err := t.prepare(ctx, &t.query, `SELECT id, created_at, updated_at, ttl_seconds, payload_json, metadata_json FROM memory_records
-		WHERE namespace = ? AND record_kind = ? AND record_id = ?`)
+	stmt, err := t.statement(ctx, findRow)
 	if err != nil {
 		return stored{}, false, err
 	}
-	err = stmt.QueryRowContext(ctx, key.Namespace, key.Kind, key.ID).Scan(&r.number, &r.createdAt, &r.updatedAt, &r.ttl, &r.payload, &r.metadata)
+	var have *sql.Row
+	if stmt != nil {
+		have = stmt.QueryRowContext(ctx, key.Namespace, key.Kind, key.ID)
+	} else {
+		have = t.tx.QueryRowContext(ctx, findRow, key.Namespace, key.Kind, key.ID)
+	}
+	err = have.Scan(&r.number, &r.createdAt, &r.updatedAt, &r.ttl, &r.payload, &r.metadata)
 	if errors.Is(err, sql.ErrNoRows) {
 		return stored{}, false, nil
 	}
@@ -65,18 +88,20 @@ func (t *table) find(ctx context.Context, key Key) (r stored, found bool, err er
 func (t *table) save(ctx context.Context, r row, number int64) error {
 	metadata := sql.NullString{String: string(r.metadata), Valid: r.metadata != nil}
 	if number == 0 {
-		stmt, err := t.prepare(ctx, &t.insert, `INSERT INTO memory_records
-			(namespace, record_kind, record_id, created_at, updated_at, ttl_seconds, payload_json, metadata_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
-		if err != nil {
-			return err
-		}
-		_, err = stmt.ExecContext(ctx, r.Namespace, r.Kind, r.ID, r.createdAt, r.updatedAt, r.ttl, string(r.payload), metadata)
-		return err
+		return t.exec(ctx, insertRow, r.Namespace, r.Kind, r.ID, r.createdAt, r.updatedAt, r.ttl, string(r.payload), metadata)
 	}
-	stmt, err := t.prepare(ctx, &t.change, `UPDATE memory_records SET created_at = ?, updated_at = ?, ttl_seconds = ?, payload_json = ?, metadata_json = ? WHERE id = ?`)
+	return t.exec(ctx, changeRow, r.createdAt, r.updatedAt, r.ttl, string(r.payload), metadata, number)
+}
+
+func (t *table) exec(ctx context.Context, text string, args ...any) error {
+	stmt, err := t.statement(ctx, text)
 	if err != nil {
 		return err
 	}
-	_, err = stmt.ExecContext(ctx, r.createdAt, r.updatedAt, r.ttl, string(r.payload), metadata, number)
+	if stmt != nil {
+		_, err = stmt.ExecContext(ctx, args...)
+	} else {
+		_, err = t.tx.ExecContext(ctx, text, args...)
+	}
 	return err
 }
