@@ -48,6 +48,7 @@ type house struct {
 	life       context.Context // ends when the house is closed
 	end        context.CancelFunc
 	background sync.WaitGroup
+	talks      sync.Map // of agents: their *session.Store
 	indexing   sync.Map // agents whose archive is being brought up to date
 
 	logs     *stores[*events.Log]
@@ -148,7 +149,19 @@ func (h *house) filter() (cli.Redactor, error) {
 	return redact.New([]byte(h.newID() + h.newID()))
 }
 
-func (h *house) openLog(ctx context.Context, _ memory.AgentID, dir agents.Dir) (*events.Log, []func(), error) {
+// capturing is nil where an agent's memory may be written.
+func (h *house) capturing(agent memory.AgentID) error {
+	cfg, err := h.cfg.For(agent)
+	if err != nil || cfg.Memory.Enabled {
+		return err
+	}
+	return memory.WithHint(memory.Errorf(memory.ErrDenied, "the memory of agent %s is switched off", agent), "set memory.enabled to true")
+}
+
+func (h *house) openLog(ctx context.Context, agent memory.AgentID, dir agents.Dir) (*events.Log, []func(), error) {
+	if err := h.capturing(agent); err != nil {
+		return nil, nil, err
+	}
 	red, err := h.redactor()
 	if err != nil {
 		return nil, nil, err
@@ -175,6 +188,9 @@ func (h *house) closed(agent memory.AgentID, c io.Closer) {
 }
 
 func (h *house) openItems(ctx context.Context, agent memory.AgentID, dir agents.Dir) (*working.Store, []func(), error) {
+	if err := h.capturing(agent); err != nil {
+		return nil, nil, err
+	}
 	red, err := h.redactor()
 	if err != nil {
 		return nil, nil, err
@@ -218,13 +234,18 @@ func (h *house) readArchive(ctx context.Context, _ memory.AgentID, dir agents.Di
 	return s, nil, err
 }
 
-// sessions returns an agent's sessions; making it opens nothing.
+// sessions returns an agent's sessions; making it opens nothing. There is one of
+// each agent, which remembers the kinds of sessions.
 func (h *house) sessions(agent memory.AgentID, dir agents.Dir) (*session.Store, error) {
+	if s, made := h.talks.Load(agent); made {
+		return s.(*session.Store), nil
+	}
 	red, err := h.redactor()
 	if err != nil {
 		return nil, err
 	}
-	return session.Open(dir.Path("sessions"), session.Options{Agent: agent, Now: h.now, Redact: red}), nil
+	s, _ := h.talks.LoadOrStore(agent, session.Open(dir.Path("sessions"), session.Options{Agent: agent, Now: h.now, Redact: red}))
+	return s.(*session.Store), nil
 }
 
 // readRuns lends an agent's run bundles.
@@ -255,6 +276,18 @@ func (e episodesOf) ByEvent(ctx context.Context, agent memory.AgentID, eventID s
 	}
 	defer release()
 	return a.ByEvent(ctx, eventID)
+}
+
+func (e episodesOf) Echoes(ctx context.Context, agent memory.AgentID, texts []string) ([]string, error) {
+	a, release, err := e.h.followed(ctx, agent)
+	if errors.Is(err, memory.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return a.Echoes(ctx, texts)
 }
 
 // followed lends an agent's archive, brought up to date with its log.
@@ -296,11 +329,12 @@ func (h *house) app() cli.App {
 	measure := h.evaluation()
 	talk := h.talk(h.runtime, sched)
 	return cli.App{
-		Version: version,
-		Catalog: c.Freeze(),
-		Getenv:  h.getenv,
-		Setup:   h.setup,
-		Config:  func() (config.Config, error) { return h.cfg, nil },
+		Version:   version,
+		Catalog:   c.Freeze(),
+		Getenv:    h.getenv,
+		LookupEnv: os.LookupEnv,
+		Setup:     h.setup,
+		Config:    func() (config.Config, error) { return h.cfg, nil },
 		Commands: []cli.Command{
 			cli.Chat(talk), cli.Ask(talk), cli.Once(talk), cli.Serve(talk),
 			cli.Status(func(ctx context.Context, only memory.AgentID) (any, error) { return look.All(ctx, h.home, only) }),

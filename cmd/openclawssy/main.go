@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+	_ "time/tzdata" // for machines without zone files
 
 	"golang.org/x/term"
 

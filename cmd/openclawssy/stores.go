@@ -69,8 +69,8 @@ func (s *stores[T]) write(ctx context.Context, agent memory.AgentID) (T, func(),
 }
 
 // read lends an agent's store; ErrNotFound for an agent without a directory.
-// Where the store cannot be opened for writing (a full or read-only disk), it
-// lends one for reading.
+// Where the store cannot be opened for writing (a full or read-only disk, memory
+// that is switched off), it lends one for reading.
 func (s *stores[T]) read(ctx context.Context, agent memory.AgentID) (T, func(), error) {
 	var none T
 	dir, err := s.home().Find(agent)
@@ -78,7 +78,8 @@ func (s *stores[T]) read(ctx context.Context, agent memory.AgentID) (T, func(), 
 		return none, nil, err
 	}
 	store, release, err := s.write(ctx, agent)
-	if s.reader == nil || !errors.Is(err, memory.ErrUnavailable) || ctx.Err() != nil {
+	refused := errors.Is(err, memory.ErrUnavailable) || errors.Is(err, memory.ErrDenied)
+	if s.reader == nil || !refused || ctx.Err() != nil {
 		return store, release, err
 	}
 	x, readErr := hold(s.reader(ctx, agent, dir))

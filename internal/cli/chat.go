@@ -166,10 +166,19 @@ func (r *Runner) message(text string) (string, error) {
 
 // turn runs one message and prints the answer, as it comes where a person reads.
 func (r *Runner) turn(ctx context.Context, t Talk, w *where, text string) (runtime.Result, error) {
-	if err := t.Warm(ctx, r.Agent()); err != nil {
+	if err := r.warm(ctx, t); err != nil {
 		return runtime.Result{}, err
 	}
 	return r.say(ctx, t, runtime.Turn{Agent: r.Agent(), Session: w.of(w.session), Text: text})
+}
+
+// warm prepares memory. Where memory is in trouble the talk goes on without, and
+// says so.
+func (r *Runner) warm(ctx context.Context, t Talk) error {
+	if err := t.Warm(ctx, r.Agent()); err != nil {
+		r.note("Memory cannot be asked: %s", clean(err.Error()))
+	}
+	return ctx.Err()
 }
 
 // say runs a turn and prints the answer: as it comes, or whole with --json.
@@ -237,7 +246,7 @@ func Chat(t Talk) Command {
 }
 
 func (r *Runner) chat(ctx context.Context, t Talk, w *where) error {
-	if err := t.Warm(ctx, r.Agent()); err != nil {
+	if err := r.warm(ctx, t); err != nil {
 		return err
 	}
 	late, err := t.Overdue(ctx, r.Agent())
@@ -344,10 +353,6 @@ func (r *Runner) one(ctx context.Context, t Talk, w *where, session *string, tex
 	case isCommand && cmd.Name == "help":
 		_, err := io.WriteString(r.Out, runtime.Help())
 		return true, err
-	case isCommand && cmd.Name == "new":
-		*session = ""
-		r.note("A new session; what was said stays in memory.")
-		return true, nil
 	}
 	res, err := r.say(ctx, t, runtime.Turn{Agent: r.Agent(), Session: w.of(*session), Text: text})
 	if res.Session != "" {

@@ -39,8 +39,10 @@ type Streams struct {
 type App struct {
 	Version string
 	Catalog *op.Catalog
-	// Getenv looks up an environment variable.
-	Getenv func(string) string
+	// Getenv looks up an environment variable; LookupEnv tells an empty one from
+	// one that is not set.
+	Getenv    func(string) string
+	LookupEnv func(string) (string, bool)
 	// Setup is called once, with the flags, before a command runs.
 	Setup func(Options) error
 	// Config returns the configuration in force, after Setup.
@@ -135,6 +137,7 @@ func (r *Runner) root() *cobra.Command {
 		Version:       r.App.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs, // group says which command was meant
 		RunE:          func(c *cobra.Command, args []string) error { return group(c, args) },
 	}
 	root.SetIn(r.In)
@@ -163,10 +166,11 @@ func (r *Runner) root() *cobra.Command {
 // setup fills the options that flags left out and hands them to the wiring.
 func (r *Runner) setup(c *cobra.Command) error {
 	if !c.Flags().Changed("agent") {
-		r.Options.Agent = r.App.Getenv("OPENCLAWSSY_AGENT")
-		if r.Options.Agent == "" {
-			r.Options.Agent = string(memory.DefaultAgent)
+		name, set := r.App.LookupEnv("OPENCLAWSSY_AGENT")
+		if !set {
+			name = string(memory.DefaultAgent)
 		}
+		r.Options.Agent = name
 	}
 	if _, err := memory.ParseAgentID(r.Options.Agent); err != nil {
 		return err
@@ -219,11 +223,27 @@ func child(c *cobra.Command, name string) *cobra.Command {
 	return nil
 }
 
+// checked makes a command's complaint about its words an invalid input.
+func checked(c *cobra.Command) {
+	check := c.Args
+	if check == nil {
+		return
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		err := check(c, args)
+		if err == nil || memory.KindOf(err) != memory.ErrInternal {
+			return err
+		}
+		return memory.WithHint(memory.Errorf(memory.ErrInvalid, "%s: %w", c.CommandPath(), err), "usage: "+c.UseLine())
+	}
+}
+
 // attach adds a command whose name may be of several words: its Use starts
 // with all but the last as "a/b/name".
 func attach(root, c *cobra.Command) {
 	path, use, nested := strings.Cut(c.Use, "/")
 	if !nested {
+		checked(c)
 		root.AddCommand(c)
 		return
 	}

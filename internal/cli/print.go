@@ -146,13 +146,18 @@ func (r *Runner) Open(name string) (io.Reader, func() error, error) {
 	if name == "-" {
 		return r.In, func() error { return nil }, nil
 	}
+	// Opening a named pipe waits for a writer, deaf to signals. What a shell hands
+	// over as /dev/fd/N is open already.
+	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() && !st.IsDir() && !strings.HasPrefix(name, "/dev/") && !strings.HasPrefix(name, "/proc/self/fd/") {
+		return nil, nil, memory.WithHint(memory.Errorf(memory.ErrInvalid, "%s is not a regular file", name), "to read from a pipe, use - and standard input")
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		kind := memory.ErrUnavailable
 		if errors.Is(err, os.ErrNotExist) {
 			kind = memory.ErrNotFound
 		}
-		return nil, nil, memory.WithHint(memory.Errorf(kind, "open %s: %w", name, err), "- reads standard input")
+		return nil, nil, memory.WithHint(memory.Errorf(kind, "%w", err), "- reads standard input")
 	}
 	if st, err := f.Stat(); err == nil && st.IsDir() {
 		return nil, nil, errors.Join(memory.Errorf(memory.ErrInvalid, "%s is a directory; give a file", name), f.Close())

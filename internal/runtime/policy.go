@@ -17,6 +17,7 @@ import (
 type policy struct {
 	caller  string   // as the audit log names it
 	allowed []string // names and patterns; nil for all
+	group   bool     // others listen: what is remembered of private talks is not to be had
 }
 
 // modelPolicy is what a model may use by the configuration.
@@ -30,6 +31,9 @@ func modelPolicy(cfg config.Config) policy {
 func (p policy) refuses(o op.Op) error {
 	named := slices.Contains(p.allowed, o.Name)
 	switch {
+	case p.group && reflects(o.Name):
+		return memory.WithHint(memory.Errorf(memory.ErrDenied, "%s is not allowed in a group session", o.Name),
+			"memory holds what was said in private; use a private session, or set recall.private_in_groups")
 	case o.Effect == op.Destroy && !named:
 		return memory.WithHint(memory.Errorf(memory.ErrDenied, "%s removes what cannot be brought back and is not allowed here", o.Name),
 			"openclawssy "+strings.ReplaceAll(o.Name, ".", " "))

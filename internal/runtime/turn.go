@@ -124,7 +124,13 @@ func (x *turn) enterSession(ctx context.Context) error {
 	default:
 		x.policy, x.actor = policy{caller: runlog.CallerUser}, memory.OriginUser
 	}
+	x.policy.group = x.inGroup()
 	return nil
+}
+
+// inGroup reports whether others listen who must not hear what is private.
+func (x *turn) inGroup() bool {
+	return x.session.Kind == memory.SessionGroup && !x.cfg.Recall.PrivateInGroups
 }
 
 // typed carries out an operation that the message names. It is recorded as a call
@@ -176,6 +182,7 @@ func (x *turn) talk(ctx context.Context) error {
 	_, x.quotes = model.(llm.Offline)
 	// Whoever the turn comes from: what the model then asks for is the model's wish.
 	x.policy, x.actor = modelPolicy(x.cfg), memory.OriginAssistant
+	x.policy.group = x.inGroup()
 	x.tools = tools(x.rt.Catalog, x.policy)
 	prompt, err := x.prompt(ctx)
 	if err != nil {

@@ -107,7 +107,13 @@ func (d *DB) openReaders(ctx context.Context, opts Options, name string) error {
 	r.SetMaxIdleConns(opts.Readers)
 	d.reader = r
 	var tables int
-	return r.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables)
+	if err := r.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		return err
+	}
+	if opts.ReadOnly && tables == 0 {
+		return memory.Errorf(memory.ErrNotFound, "%s is empty: it was never written", d.path)
+	}
+	return nil
 }
 
 // walOf reports whether a database has a write-ahead log beside it.

@@ -107,6 +107,9 @@ type Result struct {
 	Stopped     string              `json:"stopped" jsonschema:"why it ended before everything was dealt with; empty if it did not"`
 }
 
+// Failed reports whether something was left undistilled that should not have been.
+func (res Result) Failed() bool { return len(res.Parked) > 0 || res.Stopped != "" }
+
 // Text says in a few lines what a run has done.
 func (res Result) Text() string {
 	var b strings.Builder

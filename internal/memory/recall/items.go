@@ -3,6 +3,7 @@ package recall
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -65,6 +66,36 @@ func (s *Service) findItems(ctx context.Context, f *found, hits *archive.Hits) e
 		return 0
 	})
 	return nil
+}
+
+// findOutdated learns which passages say what was replaced since. Without it a
+// correction and what it corrects would be recalled side by side. Trouble leaves
+// them side by side, and is named.
+func (s *Service) findOutdated(ctx context.Context, f *found, read []memory.Episode) {
+	if s.opts.Items == nil || f.query.Asks(text.AsksPast) || f.search.scope != everything || len(read) == 0 {
+		return
+	}
+	store, release, err := s.opts.Items(ctx, f.agent)
+	if errors.Is(err, memory.ErrNotFound) {
+		return
+	}
+	if err == nil {
+		defer release()
+		ids := make([]string, len(read))
+		for i, e := range read {
+			ids[i] = e.EventID
+		}
+		var outdated map[string][]string
+		if outdated, err = store.Replaced(ctx, ids); err == nil {
+			if f.outdated == nil {
+				f.outdated = map[string][]string{}
+			}
+			maps.Copy(f.outdated, outdated)
+		}
+	}
+	if err != nil && f.failure == nil {
+		f.failure = err
+	}
 }
 
 // statuses are those of the items that may answer: superseded ones only where

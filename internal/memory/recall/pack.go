@@ -83,7 +83,7 @@ func orEmpty(list []string) []string {
 
 // fill takes the best candidate of either kind until no more fits.
 func (s *Service) fill(ctx context.Context, p *packer) error {
-	episodes := reader{found: p.found}
+	episodes := reader{found: p.found, seen: func(read []memory.Episode) { s.findOutdated(ctx, p.found, read) }}
 	items := p.found.items
 	for p.hasRoom() {
 		e, scores, more, err := episodes.peek(ctx)
@@ -198,6 +198,12 @@ func (p *packer) addEpisode(e memory.Episode, sc scores, line func() string) {
 		p.note(e.Handle, sc, false, "stands in the prompt already")
 		return
 	}
+	for _, quote := range p.found.outdated[e.EventID] {
+		if strings.Contains(e.Text, quote) {
+			p.note(e.Handle, sc, false, "what it says was replaced since")
+			return
+		}
+	}
 	for _, quote := range p.events[e.EventID] {
 		if strings.Contains(e.Text, quote) {
 			p.note(e.Handle, sc, false, "an item that rests on it is in already")
@@ -239,7 +245,8 @@ type reader struct {
 	found *found
 	at    int // of found.episodes
 	ahead map[string]memory.Episode
-	read  int // passages whose text was asked for
+	read  int                    // passages whose text was asked for
+	seen  func([]memory.Episode) // told of what was read; may be nil
 }
 
 // peek returns the best passage that is left, and whether there is one.
@@ -274,6 +281,9 @@ func (r *reader) fetch(ctx context.Context) error {
 	r.ahead = make(map[string]memory.Episode, len(read))
 	for _, e := range read {
 		r.ahead[e.Handle] = e
+	}
+	if r.seen != nil {
+		r.seen(read)
 	}
 	return nil
 }

@@ -241,6 +241,7 @@ type found struct {
 	episodes []ranked
 	items    []rankedItem
 	turns    map[string]archive.Turn // of the items' evidence
+	outdated map[string][]string     // quotes that hold no more, by event; of the passages read so far
 	failure  error                   // of a source that was left out
 }
 

@@ -143,6 +143,10 @@ func (t turns) ByEvent(ctx context.Context, _ memory.AgentID, id string) ([]memo
 	return t.archive.ByEvent(ctx, id)
 }
 
+func (t turns) Echoes(ctx context.Context, _ memory.AgentID, texts []string) ([]string, error) {
+	return t.archive.Echoes(ctx, texts)
+}
+
 func (w *world) lend(context.Context, memory.AgentID) (*working.Store, func(), error) {
 	return w.items, func() {}, nil
 }

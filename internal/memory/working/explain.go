@@ -3,6 +3,7 @@ package working
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -12,6 +13,9 @@ import (
 // episodes finds the passages of an event.
 type episodes interface {
 	ByEvent(ctx context.Context, agent memory.AgentID, eventID string) ([]memory.Episode, error)
+	// Echoes returns the ids of the events in which the assistant repeats one of
+	// the texts.
+	Echoes(ctx context.Context, agent memory.AgentID, texts []string) ([]string, error)
 }
 
 // Cited is a piece of evidence with what the event said.
@@ -74,6 +78,44 @@ func (s *Store) explain(ctx context.Context, name string) (Explanation, error) {
 		return err
 	})
 	return x, err
+}
+
+// Replaced returns, for those of the events that only superseded items rest on,
+// the quotes of those items: what was said then and holds no more.
+func (s *Store) Replaced(ctx context.Context, eventIDs []string) (map[string][]string, error) {
+	out := map[string][]string{}
+	ids, err := json.Marshal(eventIDs)
+	if err != nil {
+		return nil, err
+	}
+	err = s.view(ctx, func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, `
+			SELECT e.event_id, e.quote, i.status FROM evidence e JOIN memory_items i ON i.number = e.number
+			WHERE e.event_id IN (SELECT value FROM json_each(?))`, string(ids))
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		standing := map[string]bool{}
+		for rows.Next() {
+			var id, quote string
+			var status memory.Status
+			if err := rows.Scan(&id, &quote, &status); err != nil {
+				return err
+			}
+			switch status {
+			case memory.Superseded:
+				out[id] = append(out[id], quote)
+			case memory.Active:
+				standing[id] = true
+			}
+		}
+		for id := range standing {
+			delete(out, id)
+		}
+		return rows.Err()
+	})
+	return out, err
 }
 
 // chain follows a link from item to item.

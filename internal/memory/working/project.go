@@ -326,7 +326,8 @@ func putRevision(ctx context.Context, tx *sql.Tx, seq int64, ch memory.Change, i
 	if err != nil {
 		return err
 	}
-	if it.Status == memory.Forgotten {
+	// What quoted a forgotten item loses the versions that did.
+	if it.Status == memory.Forgotten || ch.Action == "forget" {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM revisions WHERE number = ?`, number); err != nil {
 			return err
 		}

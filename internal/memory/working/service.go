@@ -32,7 +32,7 @@ func (s *Service) Ops() []op.Op {
 			WithExample(`{"title": "likes tea", "content": "The user likes green tea.", "kind": "preference"}`),
 		op.New("memory.update", "Make a new version of a memory; the old one stays in its history.", op.Write, with(s.write, (*Store).Update)).
 			WithExample(`{"handle": "MEM-1", "content": "The user likes black tea."}`),
-		op.New("memory.forget", "Take a memory's text away for good, and stop recalling what it rests on.", op.Destroy, with(s.write, (*Store).Forget)).
+		op.New("memory.forget", "Take a memory's text away for good, and stop recalling what it rests on.", op.Destroy, s.Forget).
 			WithExample(`{"handle": "MEM-1"}`),
 		op.New("memory.revert", "Go back to an earlier version of a memory.", op.Write, with(s.write, (*Store).Revert)).WithExample(`{"handle": "MEM-1", "version": 1}`),
 		op.New("memory.history", "Show every version of a memory: what changed, when, by whom and why.", op.Read, with(s.read, (*Store).History)).
@@ -61,6 +61,37 @@ func with[In, Out any](borrow memory.Borrow[*Store], method func(*Store, context
 // Get returns one item with its evidence.
 func (s *Service) Get(ctx context.Context, agent memory.AgentID, in GetRequest) (GetResult, error) {
 	return with(s.read, (*Store).Get)(ctx, agent, in)
+}
+
+// leastEcho is the length in bytes from which on a text is its own: shorter ones
+// stand in answers that have nothing to do with it.
+const leastEcho = 12
+
+// Forget forgets an item, and suppresses with the turns that it rests on the
+// answers that repeat them.
+func (s *Service) Forget(ctx context.Context, agent memory.AgentID, in ForgetRequest) (ForgetResult, error) {
+	got, err := s.Get(ctx, agent, GetRequest{Handle: in.Handle})
+	if err != nil {
+		return ForgetResult{}, fmt.Errorf("forget %s: %w", in.Handle, err)
+	}
+	texts := []string{got.Item.Handle + "]"}
+	for _, t := range append([]string{got.Item.Content}, quotesOf(got.Item)...) {
+		if len(t) >= leastEcho {
+			texts = append(texts, t)
+		}
+	}
+	if in.echoes, err = s.episodes.Echoes(ctx, agent, texts); err != nil {
+		return ForgetResult{}, fmt.Errorf("forget %s: look for answers that repeat it: %w", in.Handle, err)
+	}
+	return with(s.write, (*Store).Forget)(ctx, agent, in)
+}
+
+func quotesOf(it memory.Item) []string {
+	quotes := make([]string, len(it.Evidence))
+	for i, ev := range it.Evidence {
+		quotes[i] = ev.Quote
+	}
+	return quotes
 }
 
 // List returns items, newest first; none for an agent that has no memory yet.

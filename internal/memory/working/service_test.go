@@ -24,6 +24,18 @@ func (a archived) ByEvent(_ context.Context, _ memory.AgentID, id string) ([]mem
 	return a[id], nil
 }
 
+func (a archived) Echoes(_ context.Context, _ memory.AgentID, texts []string) ([]string, error) {
+	var ids []string
+	for id, passages := range a {
+		for _, p := range passages {
+			if p.Type == memory.AssistantOutput && slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(p.Text, t) }) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids, nil
+}
+
 func service(s *Store, turns archived) *Service {
 	borrow := func(_ context.Context, agent memory.AgentID) (*Store, func(), error) {
 		if agent != "a" {

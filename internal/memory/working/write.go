@@ -3,7 +3,9 @@ package working
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -211,7 +213,8 @@ func (s *Store) alter(ctx context.Context, name, action, why string, change func
 
 // ForgetRequest is the input of memory.forget.
 type ForgetRequest struct {
-	Handle string `json:"handle" cli:"arg" jsonschema:"handle of the item, such as MEM-12"`
+	echoes []string // ids of events that repeat what the item rests on
+	Handle string   `json:"handle" cli:"arg" jsonschema:"handle of the item, such as MEM-12"`
 }
 
 // ForgetResult is the output of memory.forget.
@@ -241,6 +244,14 @@ func (s *Store) Forget(ctx context.Context, in ForgetRequest) (ForgetResult, err
 				res.Suppressed = append(res.Suppressed, ev.EventID)
 			}
 		}
+		for _, id := range in.echoes {
+			if !slices.Contains(res.Suppressed, id) {
+				res.Suppressed = append(res.Suppressed, id)
+			}
+		}
+		if err := p.unquote(ctx, now); err != nil {
+			return nil, err
+		}
 		it, err := p.touch(ctx, now.ID)
 		if err != nil {
 			return nil, err
@@ -257,6 +268,33 @@ func (s *Store) Forget(ctx context.Context, in ForgetRequest) (ForgetResult, err
 		return res, fmt.Errorf("%s is forgotten, but its text may still lie in the write-ahead log: %w", res.Handle, err)
 	}
 	return res, nil
+}
+
+// previously is how a distiller quotes the item that an item took the place of.
+var previously = regexp.MustCompile(`\s*\(previously: .*\)$`)
+
+// unquote takes a forgotten item's words out of the item that took its place.
+func (p *plan) unquote(ctx context.Context, old memory.Item) error {
+	if old.SupersededBy == "" {
+		return nil
+	}
+	next, err := find(ctx, p.tx, old.SupersededBy)
+	if errors.Is(err, memory.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	plain := previously.ReplaceAllString(next.Content, "")
+	if next.Status == memory.Forgotten || plain == "" || plain == next.Content {
+		return nil
+	}
+	it, err := p.touch(ctx, next.ID)
+	if err != nil {
+		return err
+	}
+	it.Content, it.Title, it.UpdatedAt = plain, cmp.Or(previously.ReplaceAllString(it.Title, ""), it.Title), p.at
+	return nil
 }
 
 // RevertRequest is the input of memory.revert.
