@@ -14,13 +14,6 @@ import (
 	"github.com/openclawssy/openclawssy/internal/sqlite"
 )
 
-// Match is a long-term record that shares words with a query, as an item.
-type Match struct {
-	Item memory.Item // trust import, handle REC-n
-	BM   float64     // -bm25 of the query's terms over its text; 0 where it is not among the best of that column
-	Pre  float64     // -bm25 of its prefixes, likewise
-}
-
 // How a record stands among items: it was written by a program, and nobody has
 // judged it.
 const (
@@ -29,76 +22,56 @@ const (
 	recallConfidence    = 0.8
 )
 
-// Match returns the long-term records that share words with q, in no order of
-// merit: the best limit by their words, and the best by the first letters of
-// their words. Expired ones are left out. Records that were written since the
-// last call are indexed first, a few hundred at a time and only while nobody
-// else writes; Index does all.
-func (s *Store) Match(ctx context.Context, q text.Query, limit int) ([]Match, error) {
-	if s.db == nil {
+// prefixWeight is what a first-letters match counts beside one of a word.
+const prefixWeight = 0.5
+
+// Match returns the long-term records that share words with q, as items: those
+// that share the most weighty ones first, limit at most. Expired ones are left
+// out. Records that were written since the last call are indexed first, a few
+// hundred at a time and only while nobody else writes; Index does all.
+func (s *Store) Match(ctx context.Context, q text.Query, limit int) ([]memory.Item, error) {
+	expression := wordsOf(q)
+	if s.db == nil || expression == "" {
 		return nil, nil
 	}
 	if _, err := s.index(ctx, s.tryUpdate); err != nil && !errors.Is(err, memory.ErrUnavailable) {
 		return nil, fmt.Errorf("match records: %w", err)
 	}
-	var matches []Match
+	var found []memory.Item
 	err := s.db.View(ctx, func(tx *sql.Tx) error {
-		found := map[int64]*Match{}
-		for _, column := range []struct {
-			table, query string
-			set          func(*Match, float64)
-		}{
-			{"memory_record_fts", q.MatchMain(), func(m *Match, v float64) { m.BM = v }},
-			{"memory_record_prefix", q.MatchPrefix(), func(m *Match, v float64) { m.Pre = v }},
-		} {
-			if column.query == "" {
-				continue
-			}
-			if err := best(ctx, tx, column.table, column.query, limit, func(number int64, score float64) {
-				if found[number] == nil {
-					found[number] = &Match{}
-				}
-				column.set(found[number], score)
-			}); err != nil {
+		rows, err := tx.QueryContext(ctx, "SELECT "+recordColumns+` FROM memory_record_words w CROSS JOIN memory_records r ON r.id = w.rowid
+			WHERE memory_record_words MATCH ? AND r.namespace = ? ORDER BY bm25(memory_record_words, 1, ?), r.id DESC LIMIT ?`, expression, longTerm, prefixWeight, limit)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			r, err := scanRecord(rows)
+			if err != nil {
 				return err
 			}
-		}
-		for number, m := range found {
-			r, err := scanRecord(tx.QueryRowContext(ctx, "SELECT "+recordColumns+" FROM memory_records WHERE id = ?", number))
-			switch {
-			case errors.Is(err, sql.ErrNoRows): // deleted, and not yet out of the index
-				continue
-			case err != nil:
-				return err
-			case r.Namespace != longTerm || expired(r.CreatedAt, r.TTLSeconds, s.now()):
-				continue
+			if !expired(r.CreatedAt, r.TTLSeconds, s.now()) {
+				found = append(found, s.item(r))
 			}
-			m.Item = s.item(r)
-			matches = append(matches, *m)
 		}
-		return nil
+		return rows.Err()
 	})
 	if err != nil {
 		return nil, fmt.Errorf("match records: %w", sqlite.Classify(err))
 	}
-	return matches, nil
+	return found, nil
 }
 
-func best(ctx context.Context, tx *sql.Tx, table, query string, limit int, yield func(number int64, score float64)) error {
-	rows, err := tx.QueryContext(ctx, "SELECT rowid, -bm25("+table+") AS score FROM "+table+" WHERE "+table+" MATCH ? ORDER BY score DESC, rowid DESC LIMIT ?", query, limit)
-	if err != nil {
-		return err
+// wordsOf is the FTS5 expression of a query; "" for one without words.
+func wordsOf(q text.Query) string {
+	var parts []string
+	if main := q.MatchMain(); main != "" {
+		parts = append(parts, "{main} : ("+main+")")
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var number int64
-		var score float64
-		if err := rows.Scan(&number, &score); err != nil {
-			return err
-		}
-		yield(number, score)
+	if prefix := q.MatchPrefix(); prefix != "" {
+		parts = append(parts, "{prefix} : ("+prefix+")")
 	}
-	return rows.Err()
+	return strings.Join(parts, " OR ")
 }
 
 // indexBatch is how many records one transaction of Index takes.
@@ -159,7 +132,7 @@ func pending(ctx context.Context, tx *sql.Tx) ([]int64, error) {
 
 // indexOne replaces the words of one record.
 func indexOne(ctx context.Context, tx *sql.Tx, number int64) error {
-	for _, statement := range []string{"DELETE FROM memory_record_fts WHERE rowid = ?", "DELETE FROM memory_record_prefix WHERE rowid = ?", "DELETE FROM memory_record_pending WHERE number = ?"} {
+	for _, statement := range []string{"DELETE FROM memory_record_words WHERE rowid = ?", "DELETE FROM memory_record_pending WHERE number = ?"} {
 		if _, err := tx.ExecContext(ctx, statement, number); err != nil {
 			return err
 		}
@@ -175,10 +148,7 @@ func indexOne(ctx context.Context, tx *sql.Tx, number int64) error {
 		return nil
 	}
 	columns := text.Index(recallText(r))
-	if _, err := tx.ExecContext(ctx, "INSERT INTO memory_record_fts (rowid, main) VALUES (?, ?)", number, columns.Main); err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, "INSERT INTO memory_record_prefix (rowid, prefix) VALUES (?, ?)", number, columns.Prefix)
+	_, err = tx.ExecContext(ctx, "INSERT INTO memory_record_words (rowid, main, prefix) VALUES (?, ?, ?)", number, columns.Main, columns.Prefix)
 	return err
 }
 
@@ -286,4 +256,32 @@ func cut(s string, most int) string {
 		most--
 	}
 	return s[:most]
+}
+
+// Match is Store.Match for an agent's records; none for an agent without any.
+func (s *Service) Match(ctx context.Context, agent memory.AgentID, q text.Query, limit int) ([]memory.Item, error) {
+	store, release, err := s.rooms.reading(ctx, agent)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return store.Match(ctx, q, limit)
+}
+
+// Item returns the record of a handle as an item, with what it says and where it
+// stands; ErrNotFound where there is none, or an expired one.
+func (s *Service) Item(ctx context.Context, agent memory.AgentID, handle string) (memory.Item, error) {
+	store, release, err := s.rooms.reading(ctx, agent)
+	if err != nil {
+		return memory.Item{}, err
+	}
+	defer release()
+	r, found, err := store.ByHandle(ctx, handle)
+	if err != nil {
+		return memory.Item{}, err
+	}
+	if !found {
+		return memory.Item{}, memory.Errorf(memory.ErrNotFound, "there is no record %s", handle)
+	}
+	return store.item(r), nil
 }

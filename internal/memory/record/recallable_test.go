@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -19,14 +20,11 @@ func (f fixture) found(words string) string {
 		f.t.Fatal(err)
 	}
 	var ids []string
-	for _, m := range matches {
-		if err := m.Item.Validate(); err != nil {
-			f.t.Errorf("%+v: %v", m.Item, err)
+	for _, it := range matches {
+		if err := it.Validate(); err != nil {
+			f.t.Errorf("%+v: %v", it, err)
 		}
-		if m.BM == 0 && m.Pre == 0 {
-			f.t.Errorf("%s has no score", m.Item.Title)
-		}
-		ids = append(ids, m.Item.Title)
+		ids = append(ids, it.Title)
 	}
 	slices.Sort(ids)
 	return strings.Join(ids, " ")
@@ -60,12 +58,34 @@ func TestRecordsCanBeRecalled(t *testing.T) {
 	if err != nil || len(matches) != 1 {
 		t.Fatal(matches, err)
 	}
-	it := matches[0].Item
+	it := matches[0]
 	if it.Trust != memory.TrustImport || it.Kind != memory.KindPreference || it.Importance != 4 || it.Content != "theme: dark\nIn every editor." || it.Handle != "REC-2" || it.Status != memory.Active {
 		t.Errorf("item = %+v", it)
 	}
+	lend := func(context.Context, memory.AgentID) (*Store, func(), error) { return f.Store, func() {}, nil }
+	service := NewService(lend, lend, func(memory.AgentID) (string, Config) { return f.Path(), Config{} })
+	if same, err := service.Item(ctx, memory.DefaultAgent, it.Handle); err != nil || same.Content != it.Content {
+		t.Errorf("Item = %+v, %v", same, err)
+	}
+	if _, err := service.Item(ctx, memory.DefaultAgent, "REC-99"); !errors.Is(err, memory.ErrNotFound) {
+		t.Errorf("Item of nothing = %v", err)
+	}
+	if same, err := service.Match(ctx, memory.DefaultAgent, text.ParseQuery("dark", text.Options{}), 10); err != nil || len(same) != 1 {
+		t.Errorf("Match = %+v, %v", same, err)
+	}
 	if r, found, err := f.ByHandle(ctx, it.Handle); err != nil || !found || r.ID != "theme" {
 		t.Errorf("its handle finds %+v, %v, %v", r, found, err)
+	}
+}
+
+func TestMatchPutsTheBestFirst(t *testing.T) {
+	f := newFixture(t, Config{})
+	for id, said := range map[string]string{"both": "green tea", "one": "green walls", "prefix": "greenery", "none": "coffee"} {
+		f.put(Key{longTerm, projectFact, id}, `{"text":"`+said+`"}`, nil, "")
+	}
+	matches, err := f.Match(context.Background(), text.ParseQuery("green tea", text.Options{}), 2)
+	if err != nil || len(matches) != 2 || matches[0].Title != "both" || matches[1].Title != "one" {
+		t.Errorf("Match = %+v, %v", matches, err)
 	}
 }
 

@@ -100,10 +100,8 @@ WHERE t.type = 'text' AND json_type(r.metadata_json, '$.tags') = 'array';
 -- Words of the long-term records, for recall. Programs that know nothing of it
 -- may write; so triggers only note what changed, and the words follow when they
 -- are asked for.
-CREATE VIRTUAL TABLE memory_record_fts USING fts5 (main, tokenize = 'unicode61');
-CREATE VIRTUAL TABLE memory_record_prefix USING fts5 (prefix, tokenize = 'unicode61');
-INSERT INTO memory_record_fts (memory_record_fts, rank) VALUES ('secure-delete', 1);
-INSERT INTO memory_record_prefix (memory_record_prefix, rank) VALUES ('secure-delete', 1);
+CREATE VIRTUAL TABLE memory_record_words USING fts5 (main, prefix, tokenize = 'unicode61');
+INSERT INTO memory_record_words (memory_record_words, rank) VALUES ('secure-delete', 1);
 
 CREATE TABLE memory_record_pending (number INTEGER PRIMARY KEY) STRICT;
 
