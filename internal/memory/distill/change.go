@@ -36,6 +36,9 @@ func (n *notebook) replaced(d *draft, content string, turn int) (item *known, ol
 	case subject == "you", subject == "you've": // what the assistant did is no change of the user's affairs
 		return nil, nil, nil
 	}
+	if d.context != "" && redone.MatchString(d.parts[0].lower) { // what was tried stands
+		_, content, _ = strings.Cut(content, " — ")
+	}
 	fresh := newKnown("", "", content, d.kind, d.turn.at, turn)
 	gone := goneValues(lower)
 	most := 0.0

@@ -44,7 +44,7 @@ func unitsOf(s string) []unit {
 			if _, answer, found := strings.Cut(p, "? — "); found && enumerates {
 				p = answer
 			}
-			out = append(out, unit{listed: enumerates && len(parts) > 1, text: consequence.ReplaceAllString(p, ""), hangs: len(out) > 0 && (anaphors[first] || consequence.MatchString(p))})
+			out = append(out, unit{listed: enumerates && len(parts) > 1, text: p, hangs: len(out) > 0 && (anaphors[first] || consequence.MatchString(p))})
 		}
 	}
 	return out
@@ -98,13 +98,16 @@ func (c *comparison) corrected(gone map[string]bool) (old, kept []string) {
 		stays := !hit && carries && (u.hangs && stands || !u.hangs && c.leaves(u))
 		switch {
 		case hit:
-			old = append(old, u.text)
+			old = append(old, consequence.ReplaceAllString(u.text, ""))
 		case stays && u.hangs:
 			kept[len(kept)-1] += ", " + u.text
 		case stays:
 			kept = append(kept, u.text)
 		}
 		stands = stays
+	}
+	if len(old) == len(units) {
+		old = []string{strings.TrimRight(bodyOf(c.old.content), ".!;: ")}
 	}
 	return old, kept
 }

@@ -23,7 +23,7 @@ func TestRulesCorrectOnePart(t *testing.T) {
 			"Liv turned seven yesterday (2026-05-03)! (previously: she's six) Unchanged: User's daughter Liv; Liv plays the cello at the Hansen school."},
 		"an age beside a habit": {
 			"Liv now takes the bus to school, so I can start at seven. My son Arne, he's four.", "Arne turned five today!",
-			"Arne turned five today! (previously: he's four) Unchanged: Liv now takes the bus to school, User can start at seven; User's son Arne."},
+			"Arne turned five today! (previously: he's four) Unchanged: Liv now takes the bus to school, so User can start at seven; User's son Arne."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := read(t, talk("u: "+tc.before, "a: Noted.", "u: hm ok", "a: Right.", "u: "+tc.after, "a: Noted."))

@@ -16,6 +16,7 @@ type draft struct {
 	kind       string
 	importance int
 	confidence float64
+	chosen     bool // settles a question between ways to go
 }
 
 // finish sets kind, importance and confidence, and takes in what was said before
@@ -24,16 +25,55 @@ func (d *draft) finish() {
 	first := d.parts[0]
 	opens := d.turn.opensWith(first.sentence)
 	hangs := anaphors[first.core[0].lower] && !namesSomebody(first)
+	d.chosen = d.mood == telling && first.answer && chooses(first)
 	switch {
-	case d.mood != telling || !opens:
+	case d.mood != telling || !opens || standsAlone(first) && !hangs:
 	case first.answer && !offers.MatchString(d.turn.asked) && (!hasVerb(first.core) || hangs || yesNo.MatchString(first.lower) || len(first.names) == 0 && len(first.topics) < 4):
 		d.context = answered(d.turn.asked)
+	case impersonal.MatchString(first.lower):
 	case hangs && d.turn.asked == "":
 		d.context = statedLast(d.turn.heard)
+	case redone.MatchString(first.lower):
+		d.context = statedLast(d.turn.said)
 	}
 	d.kind = d.chooseKind()
 	d.importance, d.confidence = d.chooseWeight()
 }
+
+var (
+	// impersonal sentences open with an "it" that stands for nothing.
+	impersonal = regexp.MustCompile(`^(?:\w+ )?it (?:turn(?:s|ed) out|seems|seemed|looks like|looked like|rained|snowed|took (?:me|us))\b`)
+	// redone reports on what the user spoke of in the turn before.
+	redone = regexp.MustCompile(`^(?:\w+ )?(?:tried|tested|measured|timed|repeated|redid|reran) (?:it|that|this)\b`)
+)
+
+// standsAlone reports an answer with a subject of the first person and a verb of
+// its own, which needs no question before it.
+func standsAlone(v *view) bool {
+	if len(v.core) < 4 || len(v.topics) < 2 {
+		return false
+	}
+	next := v.core[1].lower
+	return (v.core[0].lower == "i" || v.core[0].lower == "we") && !auxiliaries[next] && !functionWords[next]
+}
+
+// chooses reports the choice of one of two ways that a question offers, or of
+// another than the one it proposes.
+func chooses(v *view) bool {
+	asked := strings.ToLower(v.turn.asked)
+	switch {
+	case len(v.topics) == 0 || len(v.core) > 5 || hasVerb(v.core):
+		return false
+	case offersChoice.MatchString(asked):
+		return true
+	}
+	return asksWay.MatchString(asked) && v.words[0].lower == "no" && (len(v.names) > 0 || hasCode(v.core))
+}
+
+var (
+	offersChoice = regexp.MustCompile(`^(?:[\w'./-]+ ){1,6}or (?:[\w'./-]+ ?){1,4}\?$`)
+	asksWay      = regexp.MustCompile(`^(?:should|shall|do|will|are) (?:we|you) (?:use|take|go|get|buy|choose|pick|keep|switch|move|going|using)\b`)
+)
 
 // namesSomebody reports a proper name that is not an abbreviation.
 func namesSomebody(v *view) bool {
@@ -78,7 +118,11 @@ func statedLast(heard string) string {
 	if last.pasted || len(last.text) > maxContext || len(stemsOf(last.text)) < 2 || strings.HasSuffix(last.text, "?") || proposes.MatchString(lower) || steers(last.text) {
 		return ""
 	}
-	return oneLine(last.text)
+	core := afterLead(last.words)
+	if len(core) == 0 || core[0].text == "«»" || isImperative(core, joinWords(core)) {
+		return ""
+	}
+	return oneLine(last.text[core[0].start:])
 }
 
 const maxContext = 160 // bytes of a question or statement taken in
@@ -135,9 +179,38 @@ func (d *draft) evidence() []Quote {
 
 var (
 	futureEvent = regexp.MustCompile(`\b(?:appointment|dentist|doctor|viewing|interview|exam|launch|release|deadline|flight|fly|flying|trip|wedding|race|marathon|concert|party|meeting|surgery|operation|delivery|go-live|cutover|live|visit|course|starts?|due|booked|signed up|moves? in|comes?|arrives?|release|demo|talk|defen[cs]e|submission|hand in)\b`)
-	issueShape  = regexp.MustCompile(`\b(?:bug|broken|fails?|failing|crash\w*|error|leak\w*|flaky|corrupt\w*|deadlock|outage|regression|fell over|doesn't work|does not work|not working|hangs|wraps|was slow|is slow|stutters?|fixed|resolved)\b`)
+	issueShape  = regexp.MustCompile(`\b(?:bug|broken|fails?|failed|failing|(?:now|again) (?:it|that) works|works (?:now|again)|crash\w*|error|leak\w*|flaky|corrupt\w*|deadlock|outage|regression|fell over|doesn't work|does not work|not working|hangs|wraps|was slow|is slow|stutters?|fixed|resolved|solved)\b`)
 	projectName = regexp.MustCompile(`\b(?:repo|repository|project|codebase|service|app|game|thesis|shop|studio|business|company)\b.{0,40}\b(?:called|named|is|for you|it's)\b|\bnew repo\b`)
 )
+
+var (
+	// noEvent are uses of words of events that tell none.
+	noEvent = regexp.MustCompile(`\b(?:can|could|may) (?:\w+ )?(?:come|visit)\b|\blives? (?:in|at|on|near|with)\b|\bcomes? (?:too|from|along|with)\b`)
+	// owes is a duty or a promise of the speaker's, and owesBy one with a day.
+	owes   = regexp.MustCompile(`\b(?:i|we)(?:'ve| have)? promised?\b|\bi(?:'ve| have)? (?:gave|given) my word\b`)
+	owesBy = regexp.MustCompile(`\b(?:i|we)(?: (?:have to|need to|must|ought to|owe)|'ve got to|'ll| will)\b.*\b(?:by|before|until|on)\b`)
+	// movesDay puts an event on another day.
+	movesDay = regexp.MustCompile(`\b(?:moves|moved|pushed|postponed|shifts|shifted|goes|brought forward|put (?:back|off|forward)|rescheduled) (?:\w+ )?to\b`)
+	// settled are decisions that name themselves at their end, or by their verb.
+	settled = regexp.MustCompile(`^[^.]{2,60}, final[.!]?$|\b(?:we|i)(?:'ve| have)? (?:\w+ )?(?:switched|migrated|changed over|went over) (?:over )?(?:from .{1,40} )?to\b|\bchanged (?:our minds?|my mind)\b`)
+	// insteadOf compares; it settles nothing.
+	insteadOf = regexp.MustCompile(`\binstead(?: of)?\b`)
+	holder    = regexp.MustCompile(`\b(?:[Tt]he|[Oo]ur|[Mm]y) (?:\w+ ){0,2}([\pL-]+)(?:['’]s| is| will be) (?:\p{Lu}\pL+)`)
+)
+
+// namesHolder reports a sentence that says who holds a role: "our new vet is Ruth".
+func namesHolder(v *view) bool {
+	m := holder.FindStringSubmatch(v.text)
+	return m != nil && (roles[m[1]] || kin[m[1]] || m[1] == "person" || m[1] == "contact")
+}
+
+// decidesHere reports a decision of the user's side; the end of a fault is none,
+// whatever was used instead.
+func (d *draft) decidesHere() bool {
+	return settled.MatchString(d.lower()) || d.any(func(v *view) bool {
+		return decision.MatchString(v.lower) && (decision.MatchString(insteadOf.ReplaceAllString(v.lower, "")) || !issueShape.MatchString(d.lower()))
+	})
+}
 
 // chooseKind names the kind by the strongest sign.
 func (d *draft) chooseKind() string {
@@ -148,11 +221,15 @@ func (d *draft) chooseKind() string {
 		return memory.KindReminder
 	case d.mood == ruling, d.any(prefers) && !d.any(func(v *view) bool { return hasBase(v.words, health) }):
 		return memory.KindPreference
-	case d.any(func(v *view) bool { return decision.MatchString(v.lower) }):
+	case d.decidesHere(), d.chosen:
 		return memory.KindDecision
+	case d.any(namesHolder):
+		return memory.KindPerson
+	case owes.MatchString(lower), dayAhead && owesBy.MatchString(lower), dayAhead && movesDay.MatchString(lower) && futureEvent.MatchString(lower):
+		return memory.KindCommitment
 	case issueShape.MatchString(lower):
 		return memory.KindIssue
-	case dayAhead && futureEvent.MatchString(lower):
+	case dayAhead && futureEvent.MatchString(noEvent.ReplaceAllString(lower, "")):
 		return memory.KindCommitment
 	case d.any(func(v *view) bool {
 		return len(v.names) > 0 && (hasBase(v.words, kin) || hasBase(v.words, roles)) && definition.MatchString(v.lower)

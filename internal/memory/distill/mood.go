@@ -50,6 +50,8 @@ func classify(s *sentence, t *turn) mood {
 		return quoting
 	case isReported(lower) && !s.explains:
 		return quoting
+	case behaviour.MatchString(lower), endsInOrder.MatchString(lower) && standingMarks.MatchString(lower):
+		return ruling
 	case isCaseOrder(core), lasting.MatchString(lower) && !hasVerb(core):
 		return ruling
 	}
@@ -64,6 +66,12 @@ func classify(s *sentence, t *turn) mood {
 	}
 	return telling
 }
+
+// behaviour is a liking or dislike of what the assistant does.
+var behaviour = regexp.MustCompile(`\b(?:i|we) (?:\w+ )?(?:hate|like|love|prefer|dislike|can't stand|don't like|appreciate)(?: it)? (?:when|if) you (?:don't |never |always )?\w+ \w+`)
+
+// endsInOrder draws an order from what the sentence tells.
+var endsInOrder = regexp.MustCompile(`, so (?:please )?(?:don't|do not|never|always|only) \w+ (?:\w+ )?(?:me|us|my|our)\b`)
 
 // steers reports text that must not be learned from whoever shows it.
 func steers(text string) bool {
@@ -80,7 +88,7 @@ func steers(text string) bool {
 var asksReminder = regexp.MustCompile(`\b(?:remind (?:me|us|both)|(?:ping|nudge|poke|prod|buzz|nag) (?:me|us) (?:to|so)|(?:ping|nudge|poke|prod|buzz|alert|notify|warn|nag|text|message|wake|tell) (?:me|us) (?:on|at|every|each|in (?:a|an|the|\d|two|three|four|five|six)|next|tomorrow|tonight|again (?:on|in)|when it|a (?:day|week)|one (?:day|week)|the (?:day|week|evening|morning|night) before|mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?|before|by|about|around|from)` +
 	`|(?:set|make|add|create|schedule|put in|i need|i'd like|want) (?:me |us |up )?(?:a |an |another |the )?(?:\w+ )?reminders?|don't let (?:me|us) forget|make sure (?:i|we) (?:don't forget|remember)|erinner\w* (?:mich|uns)|recu[eé]rdame|av[ií]same|提醒我)\b|\breminder:|提醒我`)
 
-var declinesReminder = regexp.MustCompile(`\b(?:don't|do not|no need to|stop|never|needn't|you can stop|without) (?:ever )?(?:remind|ping|nudg|nag)|\bremind me (?:what|how|why|who|where|which|again (?:what|how|why|who|where))\b`)
+var declinesReminder = regexp.MustCompile(`\b(?:don't|do not|no need to|stop|never|needn't|you can stop|without) (?:ever )?(?:remind|ping|nudg|nag|message|messag|text|tell|wake|notify|alert|warn|poke|prod|buzz)|\bremind me (?:what|how|why|who|where|which|again (?:what|how|why|who|where))\b`)
 
 // inFun matches marks of laughter and of jest at the end of what they colour; at
 // the head they answer the joke of another.

@@ -83,8 +83,23 @@ func TestRulesKeepFacts(t *testing.T) {
 		"several sentences": {[]string{"u: We bought a canoe. Second-hand, bright red."}, "fact", "We bought a canoe. Second-hand, bright red."},
 		"a foreign text made one's own": {[]string{`u: The neighbour wrote: "Der Schlüssel liegt bei Frau Koch." So that's where our spare key is, with Mrs Koch.`}, "fact",
 			`The neighbour wrote: "Der Schlüssel liegt bei Frau Koch." that's where our spare key is, with Mrs Koch.`},
-		"German":  {[]string{"u: Ich wohne seit März in Graz."}, "fact", "Ich wohne seit März in Graz."},
-		"Spanish": {[]string{"u: Mi hermana vive en Sevilla con dos gatos."}, "fact", "Mi hermana vive en Sevilla con dos gatos."},
+		"a standing order drawn from a fact": {[]string{"u: I teach on Mondays, so don't call me before noon on Mondays."}, "preference",
+			"Standing instruction: User teaches on Mondays, so don't call User before noon on Mondays."},
+		"a dislike of what the assistant does": {[]string{"u: I hate it when you add footnotes"}, "preference", "Standing instruction: User hates it when you add footnotes"},
+		"a promise":                            {[]string{"u: I promised Ruben a jar of our honey."}, "commitment", "User promised Ruben a jar of our honey."},
+		"a duty with a day":                    {[]string{"u: I have to hand Ruben the keys by 9 June"}, "commitment", "User has to hand Ruben the keys by 9 June (2026-06-09)"},
+		"a duty that moved":                    {[]string{"u: The viewing moves to 9 June, the landlord's car is broken."}, "commitment", "The viewing moves to 9 June (2026-06-09), the landlord's car is broken."},
+		"a change of tools":                    {[]string{"u: we switched from Trello to a paper wall, nobody opened Trello"}, "decision", "We switched from Trello to a paper wall, nobody opened Trello"},
+		"a final word":                         {[]string{"a: Then linen is enough.", "u: yes, Belgian linen, final"}, "decision", "Belgian linen, final"},
+		"the choice of one of two":             {[]string{"a: Linen or wool?", "u: wool"}, "decision", "Linen or wool? — wool"},
+		"who holds a role":                     {[]string{"u: The plumber is Ada Quist, she can come on 9 June."}, "person", "The plumber is Ada Quist, she can come on 9 June (2026-06-09)."},
+		"where somebody lives":                 {[]string{"u: I live in Turku now, since 2 May."}, "fact", "User lives in Turku now, since 2 May (2026-05-02)."},
+		"a fault that is over":                 {[]string{"u: Ruben fixed the kiln on Thursday, 210 instead of 300 euro."}, "issue", "Ruben fixed the kiln on Thursday (2026-04-30), 210 instead of 300 euro."},
+		"an answer that stands alone":          {[]string{"a: Is that within your means?", "u: I raise the limit to 300 euro."}, "fact", "User raises the limit to 300 euro."},
+		"a demand with a time":                 {[]string{"u: Lena's landlord, they want the boiler checked before winter."}, "fact", "Lena's landlord, they want the boiler checked before winter."},
+		"Chinese":                              {[]string{"u: 我们在青岛有一个仓库,叫海星"}, "fact", "我们在青岛有一个仓库,叫海星"},
+		"German":                               {[]string{"u: Ich wohne seit März in Graz."}, "fact", "Ich wohne seit März in Graz."},
+		"Spanish":                              {[]string{"u: Mi hermana vive en Sevilla con dos gatos."}, "fact", "Mi hermana vive en Sevilla con dos gatos."},
 		"a secret is left out": {[]string{"u: Our router is in the hall, its key is [REDACTED:password#1a2b], my brother Ole set it up"}, "",
 			""},
 	} {
@@ -164,6 +179,16 @@ func TestRulesSupersede(t *testing.T) {
 				t.Errorf("%q does not say what it replaces", r.NewItems[1].Content)
 			}
 		})
+	}
+}
+
+// TestRulesRepeatedMeasurement: a second measurement replaces the first, and says
+// what was tried without replacing that.
+func TestRulesRepeatedMeasurement(t *testing.T) {
+	r := read(t, talk("u: The dump of the archive takes 4 h 10 min.", "a: In parallel?", "u: ok let's use zstd with 6 threads", "a: Decided.", "u: tried it: 1 h 55 min"))
+	last := r.NewItems[len(r.NewItems)-1]
+	if last.Supersedes == nil || *last.Supersedes != "new:0" || !strings.HasPrefix(last.Content, "Let's use zstd with 6 threads — tried it: 1 h 55 min (previously: The dump") {
+		t.Errorf("kept %q, supersedes %v", last.Content, last.Supersedes)
 	}
 }
 
@@ -311,6 +336,10 @@ func TestInThirdPerson(t *testing.T) {
 		"tell me and I’ll go myself":           "tell User and User will go User",
 		"I went and I can swim":                "User went and User can swim",
 		`I said "I am here" to my boss`:        `User said "I am here" to User's boss`,
+		"I raise goats and I log it":           "User raises goats and User logs it",
+		"I quit, I put it away, I slept":       "User quit, User put it away, User slept",
+		"unless I ask":                         "unless User asks",
+		"should I raise it, did I ask":         "should User raise it, did User ask",
 		"we keep our bikes in the hall":        "we keep our bikes in the hall",
 		"the API and the iPhone in Miami mine": "the API and the iPhone in Miami User's",
 	} {

@@ -2,6 +2,7 @@ package distill
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -89,6 +90,14 @@ var signals = []signal{
 	// How the assistant takes it.
 	{"is noted by the assistant", 1, func(v *view) bool { return notes.MatchString(v.turn.reply) }},
 	{"is echoed by the assistant", .5, func(v *view) bool { return echoed(v) }},
+	{"chooses", 4, func(v *view) bool { return v.answer && chooses(v) }},
+	{"ends in a decision", 3, func(v *view) bool { return settled.MatchString(strings.ToLower(v.text)) }},
+	{"asks for something by a time", 1, func(v *view) bool { return wantsBy.MatchString(v.lower) }},
+	{"says where something belongs", 1, func(v *view) bool { return belongs.MatchString(v.lower) && !subjectPronouns[v.core[0].lower] }},
+	{"says what is faulty", 1, func(v *view) bool { return faultVerb.MatchString(v.lower) }},
+	{"tells the cause of a fault that is over", 2, func(v *view) bool { return causeFound.MatchString(v.lower) && v.turn.closes(v) }},
+	{"promises", 1.5, func(v *view) bool { return owes.MatchString(v.lower) }},
+	{"tells a state in Chinese", 1.5, func(v *view) bool { return chineseState.MatchString(v.text) && !chineseAsks.MatchString(v.text) }},
 	{"answers a question", 1, func(v *view) bool { return v.answer && len(v.topics) > 0 }},
 
 	// What speaks against it.
@@ -98,7 +107,7 @@ var signals = []signal{
 	{"thanks or greets", -2, func(v *view) bool { return courtesy.MatchString(v.lower) && len(v.topics) < 5 }},
 	{"hangs on what went before", -.5, func(v *view) bool { return len(v.core) > 0 && anaphors[v.core[0].lower] }},
 	{"says little", -1.5, func(v *view) bool { return len(v.topics) < 2 && !isUnspaced(v.text) }},
-	{"is a fragment", -.5, func(v *view) bool { return len(v.topics) < 4 && !hasVerb(v.core) }},
+	{"is a fragment", -.5, func(v *view) bool { return len(v.topics) < 4 && !hasVerb(v.core) && !isUnspaced(v.text) }},
 	{"has only just happened", -1.5, func(v *view) bool { return justNow.MatchString(v.lower) }},
 	{"is over within the hour", -3, func(v *view) bool { return withinHour.MatchString(v.lower) }},
 	{"hangs on a relative", -1, func(v *view) bool { return v.core[0].lower == "which" }},
@@ -149,6 +158,21 @@ func prefers(v *view) bool {
 	return preferCue.MatchString(v.lower) && !emptyObject.MatchString(v.lower)
 }
 
+var (
+	wantsBy      = regexp.MustCompile(`\b(?:wants?|needs?|requires?|insists?|expects?) .{1,60} (?:before|by|until)\b`)
+	belongs      = regexp.MustCompile(`\b(?:go|goes|belongs?|stays?) (?:in|into|on|onto|under) `)
+	faultVerb    = regexp.MustCompile(`\b(?:the|my|our) (?:[\w-]+ ){1,3}(?:leaks|sticks|jams|drips|rattles|overheats|stalls|squeaks|flickers|crashes|hangs)\b`)
+	causeFound   = regexp.MustCompile(`^(?:it|that|the (?:problem|cause|culprit|reason|fault|bug)) (?:was|were|turned out to be) `)
+	bareOutcome  = regexp.MustCompile(`(?i)^(?:all |problem |now )?(?:solved|fixed|sorted|resolved|repaired|gone|done|works(?: (?:now|again))?)(?: now)?[.!]*$`)
+	chineseState = regexp.MustCompile(`我.{0,12}(?:有|叫|是|住|用|必须|需要|工作|养|学|搬)`)
+	chineseAsks  = regexp.MustCompile(`吗|什么|怎么|哪|谁|多少|为什么|几`)
+)
+
+// closes reports that the turn says, after v, that a fault is over.
+func (t *turn) closes(v *view) bool {
+	return slices.ContainsFunc(t.sentences, func(s sentence) bool { return s.start >= v.end && bareOutcome.MatchString(s.text) })
+}
+
 // hangsOn reports a sentence that cannot be understood without the one before: it
 // starts with a pronoun or with a verb that has no subject, or points at "the
 // other one".
@@ -158,7 +182,7 @@ func hangsOn(v *view) bool {
 		pointsBack.MatchString(v.lower)
 }
 
-var relations = wordSet(`with at from on in by to for via through near`)
+var relations = wordSet(`with at from on in by to for via through near into`)
 
 // relatesToName reports a preposition before a proper name.
 func relatesToName(v *view) bool {

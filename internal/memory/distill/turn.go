@@ -16,6 +16,7 @@ type turn struct {
 	subject   string    // "User", or the speaker's name where one is given
 	sentences []sentence
 	asked     string // the question that the turn before ended in, or ""
+	said      string // what the user said in the turn before, in the same session
 	heard     string // what the other side said just before
 	reply     string // what the assistant says next, up to the user's next turn
 	acted     bool   // the assistant's next step is a tool call
@@ -26,11 +27,10 @@ type turn struct {
 func (b Batch) turns() []*turn {
 	var out []*turn
 	var open *turn // the last user turn, while replies to it are collected
-	heard := ""
-	session := ""
+	heard, said, session := "", "", ""
 	see := func(e memory.Event, cite bool) {
 		if e.SessionID != session {
-			session, heard, open = e.SessionID, "", nil
+			session, heard, said, open = e.SessionID, "", "", nil
 		}
 		switch e.Type {
 		case memory.AssistantOutput:
@@ -45,9 +45,10 @@ func (b Batch) turns() []*turn {
 		case memory.UserMessage:
 			if cite && (e.Origin == memory.OriginUser || e.Origin == memory.OriginImport) {
 				open = b.newTurn(e, heard)
+				open.said = said
 				out = append(out, open)
 			}
-			heard = e.Text
+			heard, said = e.Text, e.Text
 			if e.Meta(memory.MetaSpeaker) == "" {
 				heard = ""
 			}

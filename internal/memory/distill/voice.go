@@ -34,7 +34,7 @@ func inThirdPerson(s, subject string) string {
 func turnRound(s, subject string) string {
 	var b strings.Builder
 	at := 0
-	verbNext := false
+	verbNext, inverted := false, false // inverted: "can I use"
 	for _, place := range voiceWord.FindAllStringIndex(s, -1) {
 		b.WriteString(s[at:place[0]])
 		verbNext = verbNext && strings.TrimSpace(s[at:place[0]]) == ""
@@ -45,7 +45,7 @@ func turnRound(s, subject string) string {
 		switch {
 		case isSelf:
 			b.WriteString(subject + form)
-			verbNext = lower == "i"
+			verbNext = lower == "i" && !inverted
 		case verbNext && (adverbs[lower] || strings.HasSuffix(lower, "ly")):
 			b.WriteString(written)
 		case verbNext:
@@ -54,6 +54,7 @@ func turnRound(s, subject string) string {
 		default:
 			b.WriteString(written)
 		}
+		inverted = auxiliaries[lower]
 	}
 	return b.String() + s[at:]
 }
@@ -68,7 +69,7 @@ func thirdForm(written, lower string) string {
 	if form, irregular := thirdForms[lower]; irregular {
 		return form
 	}
-	if !presentVerbs[lower] {
+	if !presentVerbs[lower] && !looksPresent(lower) {
 		return written
 	}
 	switch last := lower[len(lower)-1]; {
@@ -80,7 +81,17 @@ func thirdForm(written, lower string) string {
 	return lower + "s"
 }
 
+// looksPresent reports a word that must be a verb of the present where it follows
+// "I": no form of the past, and none of the closed classes. Verbs that look the
+// same in both tenses stay as they are.
+func looksPresent(w string) bool {
+	ascii := !strings.ContainsFunc(w, func(r rune) bool { return r < 'a' || r > 'z' })
+	return ascii && len(w) > 2 && !functionWords[w] && !auxiliaries[w] && !pastForms[w] && !sameForms[w] && !leadIns[w] && !strings.HasSuffix(w, "ed") && !strings.HasSuffix(w, "ing")
+}
+
 var (
+	// sameForms are verbs whose past is written like their present.
+	sameForms  = wordSet(`put cut set hit let cost quit shut hurt split spread bet beat cast burst upset become overcome come run`)
 	adverbs    = wordSet(`always never only usually also still just really often sometimes mostly even already now hardly almost both all`)
 	thirdForms = map[string]string{"am": "is", "have": "has", "do": "does", "don't": "doesn't", "haven't": "hasn't"}
 	// presentVerbs are the verbs that a statement about oneself is made with, in
