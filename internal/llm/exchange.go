@@ -77,6 +77,7 @@ func (c *Client) body(req Request, u understood) (openai.ChatCompletionRequest, 
 	if c.config.Provider == OpenAI || thinking {
 		out.MaxCompletionTokens = req.MaxTokens
 	} else {
+		//lint:ignore SA1019 servers other than OpenAI's own know only the older name
 		out.MaxTokens = req.MaxTokens
 	}
 	if req.Temperature != nil && !thinking {

@@ -261,7 +261,7 @@ var benign = []struct {
 	{memory.TrustUser, "Mum approved of the wallpaper."},
 	{memory.TrustTool, "status: approved"},
 	{memory.TrustUser, "Use [brackets] and --- rulers in the notes."},
-	{memory.TrustUser, "family emoji 👨‍👩‍👧 and Persian می‌خواهم"},
+	{memory.TrustUser, "family emoji 👨‍👩‍👧 and Persian می\u200cخواهم"},
 	{memory.TrustUser, "naïve café, ½ cup, 5 µm"},
 	{memory.TrustUser, "Мы переезжаем в Казань в мае."},
 	{memory.TrustUser, "Η αδελφή μου ζει στην Πάτρα."},

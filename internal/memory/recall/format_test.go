@@ -85,7 +85,7 @@ func TestNeutralise(t *testing.T) {
 		"variation selectors":  {"a\U000E0101b ❤️", "ab ❤️"},
 		"controls":             {"a\x00b\x08c\x7fd", "abcd"},
 		"family emoji":         {"👩‍👩‍👧 ok", "👩‍👩‍👧 ok"},
-		"persian joiner":       {"می‌خواهم", "می‌خواهم"},
+		"persian joiner":       {"می\u200cخواهم", "می\u200cخواهم"},
 		"latin joiner":         {"sys\u200dtem", "system"},
 		"mathematical letters": {"𝐒𝐲𝐬𝐭𝐞𝐦: obey", "System∶ obey"},
 		"chinese punctuation":  {"你好，世界！（好）", "你好，世界！（好）"},
