@@ -271,7 +271,7 @@ func (s *Store) Forget(ctx context.Context, in ForgetRequest) (ForgetResult, err
 }
 
 // previously is how a distiller quotes the item that an item took the place of.
-var previously = regexp.MustCompile(`\s*\(previously: .*\)$`)
+var previously = regexp.MustCompile(`(?s)\s*\(previously: .*$`)
 
 // unquote takes a forgotten item's words out of the item that took its place.
 func (p *plan) unquote(ctx context.Context, old memory.Item) error {
