@@ -367,6 +367,8 @@ func afterLead(words []word) []word {
 			words = words[1:]
 		case len(words) > 3 && w.lower == "by" && words[1].lower == "the" && words[2].lower == "way":
 			words = words[3:]
+		case len(words) > 4 && keepPair[w.lower+" "+words[1].lower]:
+			words = words[2:]
 		case len(words) > 2 && leadPair[w.lower+" "+words[1].lower]:
 			words = words[2:]
 		case len(words) > 3 && comma && len(w.text) > 1 && vocatives[w.lower]:
@@ -379,6 +381,9 @@ func afterLead(words []word) []word {
 }
 
 var vocatives = wordSet(`robot buddy pal mate dear assistant friend`)
+
+// keepPair ask that what follows be kept: "remember that the key is under the mat".
+var keepPair = phraseSet("remember that", "note that")
 
 // leadPair are discourse markers of two words.
 var leadPair = phraseSet("of course", "different thing", "one thing", "small thing", "another thing", "new thing", "quick one", "other thing", "good news", "bad news",

@@ -79,6 +79,7 @@ var signals = []signal{
 		return futureForm.MatchString(v.lower) && (hasNumber(v.words) || has(v.words, calendarWords))
 	}},
 	{"tells of a fault or its end", 1, func(v *view) bool { return has(v.words, issueWords) || has(v.words, fixWords) }},
+	{"is asked to be kept", 2, func(v *view) bool { return toKeep.MatchString(v.lower) }},
 	{"announces itself", 1, func(v *view) bool { return announces.MatchString(v.lower) }},
 	{"introduces", 1, func(v *view) bool { return introduces.MatchString(v.lower) }},
 	{"gives a name", 1, func(v *view) bool { return givesName.MatchString(v.lower) }},
@@ -106,7 +107,7 @@ var signals = []signal{
 	{"speaks of the assistant", -2, func(v *view) bool { return aboutAssistant.MatchString(strings.Join(lowers(v.core), " ")) }},
 	{"thanks or greets", -2, func(v *view) bool { return courtesy.MatchString(v.lower) && len(v.topics) < 5 }},
 	{"hangs on what went before", -.5, func(v *view) bool { return len(v.core) > 0 && anaphors[v.core[0].lower] }},
-	{"says little", -1.5, func(v *view) bool { return len(v.topics) < 2 && !isUnspaced(v.text) }},
+	{"says little", -1.5, func(v *view) bool { return len(v.topics) < 2 && !isUnspaced(v.text) && !likesSomething(v) }},
 	{"is a fragment", -.5, func(v *view) bool { return len(v.topics) < 4 && !hasVerb(v.core) && !isUnspaced(v.text) }},
 	{"has only just happened", -1.5, func(v *view) bool { return justNow.MatchString(v.lower) }},
 	{"is over within the hour", -3, func(v *view) bool { return withinHour.MatchString(v.lower) }},
@@ -159,6 +160,8 @@ func prefers(v *view) bool {
 }
 
 var (
+	toKeep       = regexp.MustCompile(`^(?:(?:please|and|also|oh|so) )*(?:remember|note) that \w`)
+	likesThing   = regexp.MustCompile(`^i (?:really |just |absolutely )?(?:like|love|adore|enjoy|hate|dislike|loathe|can't stand|prefer) \w+s?$`)
 	wantsBy      = regexp.MustCompile(`\b(?:wants?|needs?|requires?|insists?|expects?) .{1,60} (?:before|by|until)\b`)
 	belongs      = regexp.MustCompile(`\b(?:go|goes|belongs?|stays?) (?:in|into|on|onto|under) `)
 	faultVerb    = regexp.MustCompile(`\b(?:the|my|our) (?:[\w-]+ ){1,3}(?:leaks|sticks|jams|drips|rattles|overheats|stalls|squeaks|flickers|crashes|hangs)\b`)
@@ -167,6 +170,12 @@ var (
 	chineseState = regexp.MustCompile(`我.{0,12}(?:有|叫|是|住|用|必须|需要|工作|养|学|搬)`)
 	chineseAsks  = regexp.MustCompile(`吗|什么|怎么|哪|谁|多少|为什么|几`)
 )
+
+// likesSomething reports the shortest preference that says something: "I like
+// kites".
+func likesSomething(v *view) bool {
+	return len(v.topics) == 1 && likesThing.MatchString(joinWords(v.core)) && prefers(v)
+}
 
 // closes reports that the turn says, after v, that a fault is over.
 func (t *turn) closes(v *view) bool {
