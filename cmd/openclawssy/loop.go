@@ -214,11 +214,15 @@ func (h *house) warm(ctx context.Context, agent memory.AgentID) error {
 	if _, err := h.home.Make(agent); err != nil {
 		return err
 	}
-	_, releaseArchive, err := h.followed(ctx, agent)
+	a, releaseArchive, err := h.followed(ctx, agent)
 	if err != nil {
 		return err
 	}
+	_, err = a.Search(ctx, nil, nil) // loads what ranking knows of each passage
 	releaseArchive()
+	if err != nil {
+		return err
+	}
 	_, releaseItems, err := h.items.read(ctx, agent)
 	if err != nil {
 		return err
