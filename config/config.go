@@ -39,6 +39,7 @@ type Config struct {
 	Spend      Spend                      `json:"spend" jsonschema:"what an agent may spend on models in one UTC day"`
 	Runtime    Runtime                    `json:"runtime" jsonschema:"the agent loop"`
 	Scheduler  Scheduler                  `json:"scheduler" jsonschema:"scheduled jobs"`
+	Records    Records                    `json:"records" jsonschema:"the record store"`
 	Log        Log                        `json:"log" jsonschema:"the program's own log, on stderr"`
 	Agents     map[string]json.RawMessage `json:"agents" jsonschema:"settings of single agents: a name, and under it any of the sections above"`
 }
@@ -102,6 +103,15 @@ type Runtime struct {
 // Scheduler is the section scheduler.
 type Scheduler struct {
 	JobDeadline Duration `json:"job_deadline" jsonschema:"of a job that names none"`
+}
+
+// Records is the section records.
+type Records struct {
+	Redact        bool              `json:"redact" jsonschema:"false: payloads are stored as they come, for hosts that own them"`
+	ListLimit     int               `json:"list_limit" jsonschema:"the largest limit of a list"`
+	Namespaces    []string          `json:"namespaces" jsonschema:"those that records may be in"`
+	DefaultTTL    map[string]*int64 `json:"default_ttl_by_namespace" jsonschema:"seconds, or null, for records that are written without a ttl"`
+	PruneStrategy map[string]string `json:"prune_strategy_by_namespace" jsonschema:"ttl_only, or none to keep even what has expired"`
 }
 
 // Log is the section log.
@@ -360,8 +370,10 @@ func set(cfg *Config, key, value, source string) error {
 		field.SetFloat(f)
 	case reflect.Slice:
 		field.Set(reflect.ValueOf(strings.Split(value, ",")))
-	default:
+	case reflect.String:
 		field.SetString(value)
+	default:
+		return &memory.FieldError{Field: key, Reason: fmt.Sprintf("can be set in config.yaml only (%s)", source)}
 	}
 	return nil
 }

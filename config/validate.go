@@ -46,6 +46,7 @@ func (cfg Config) validateSections() error {
 		{"model.max_retries", cfg.Model.MaxRetries, 0, 10},
 		{"spend.daily_tokens", cfg.Spend.DailyTokens, 0, 1 << 40},
 		{"spend.daily_calls", cfg.Spend.DailyCalls, 0, 1 << 30},
+		{"records.list_limit", cfg.Records.ListLimit, 1, 1_000_000},
 		{"runtime.max_tool_rounds", cfg.Runtime.MaxToolRounds, 1, 100},
 	} {
 		if n.value < n.least || n.value > n.most {

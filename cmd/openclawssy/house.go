@@ -21,6 +21,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
+	"github.com/openclawssy/openclawssy/internal/memory/record"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/redact"
@@ -54,6 +55,7 @@ type house struct {
 	logs     *stores[*events.Log]
 	items    *stores[*working.Store]
 	archives *stores[*archive.Store]
+	records  *stores[*record.Store]
 }
 
 func newHouse(now func() time.Time, getenv func(string) string) *house {
@@ -65,6 +67,7 @@ func newHouse(now func() time.Time, getenv func(string) string) *house {
 	h.logs = newStores(h, h.openLog, nil)
 	h.items = newStores(h, h.openItems, h.readItems)
 	h.archives = newStores(h, h.openArchive, h.readArchive)
+	h.records = newStores(h, h.openRecords, nil)
 	return h
 }
 
@@ -76,7 +79,7 @@ func (h *house) close() error {
 		h.runtime.Close()
 	}
 	h.background.Wait()
-	return errors.Join(h.items.close(), h.archives.close(), h.logs.close())
+	return errors.Join(h.items.close(), h.archives.close(), h.records.close(), h.logs.close())
 }
 
 // newID returns a fresh ULID. It is safe for concurrent use.
@@ -320,7 +323,8 @@ func (h *house) app() cli.App {
 	c.Add(events.NewService(h.readLog).Ops()...)
 	items := working.NewService(h.items.read, h.items.write, episodesOf{h})
 	c.Add(items.Ops()...)
-	c.Add(care.NewHandles(items, h.items.read, h.followed, nil).Ops()...)
+	c.Add(care.NewHandles(items, h.items.read, h.followed, h.recordByHandle).Ops()...)
+	c.Add(record.NewService(h.readRecords, h.records.write, h.describeRecords).Ops()...)
 	c.Add(chk.Ops()...)
 	c.Add(rec.Ops()...)
 	c.Add(runlog.NewService(h.readRuns).Ops()...)

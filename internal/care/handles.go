@@ -2,6 +2,7 @@ package care
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -164,7 +165,16 @@ func (g Got) Text() string {
 		}
 		return sb.String()
 	}
-	return fmt.Sprintf("%+v\n", g.Record)
+	return recordText(g.Record)
+}
+
+// recordText shows a record as JSON: its payload is of its owner's making.
+func recordText(r any) string {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return "the record cannot be shown: " + err.Error() + "\n"
+	}
+	return string(text) + "\n"
 }
 
 // Text shows the explanation to a person.
@@ -182,7 +192,7 @@ func (x Explained) Text() string {
 	case x.Explanation != nil:
 		x.itemText(&sb)
 	default:
-		fmt.Fprintf(&sb, "%+v\n", x.Record)
+		sb.WriteString(recordText(x.Record))
 	}
 	return sb.String()
 }
