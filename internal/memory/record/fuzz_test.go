@@ -58,7 +58,7 @@ func FuzzStandard(f *testing.F) {
 }
 
 func FuzzParseTime(f *testing.F) {
-	for _, seed := range []string{"2026-03-01T00:00:00Z", "2026-03-01", "2026-03-01 00:00:00.5-07:00", "0000-01-01", "9999-12-31T23:59:59.999999+14:00", "now"} {
+	for _, seed := range []string{"2026-03-01T00:00:00Z", "2026-03-01", "2026-03-01 00:00:00.5-07:00", "0000-01-01", "9999-12-31T23:59:59.999999+14:00", "9999-12-31 12:00-1200", "now"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -68,9 +68,6 @@ func FuzzParseTime(f *testing.F) {
 				t.Fatalf("canonicalTime(%q) = %q", s, canonicalTime(s))
 			}
 			return
-		}
-		if at.Year() < 0 || at.Year() > 9999 {
-			return // an offset led out of the years that have four digits
 		}
 		back, _, ok := parseTime(formatTime(at))
 		if !ok || !back.Equal(at) {
@@ -149,8 +146,8 @@ func FuzzReadRecords(f *testing.F) {
 			if failed = err; err != nil {
 				continue
 			}
-			var v any
-			if err := json.Unmarshal(raw, &v); err != nil {
+			v, err := decodeAny(raw)
+			if err != nil {
 				t.Fatalf("%q yields %q", text, raw)
 			}
 			got = append(got, v)
@@ -158,15 +155,21 @@ func FuzzReadRecords(f *testing.F) {
 		if lines {
 			return
 		}
-		var want any
-		if (failed == nil) != (json.Unmarshal(text, &want) == nil) {
+		if (failed == nil) != json.Valid(text) {
 			t.Fatalf("ReadRecords(%q) = %v", text, failed)
+		}
+		if failed != nil {
+			return
+		}
+		want, err := decodeAny(text)
+		if err != nil {
+			t.Fatal(err)
 		}
 		list, isList := want.([]any)
 		if !isList {
 			list = []any{want}
 		}
-		if failed == nil && len(list)+len(got) > 0 && !reflect.DeepEqual(got, list) {
+		if len(list)+len(got) > 0 && !reflect.DeepEqual(got, list) {
 			t.Fatalf("ReadRecords(%q) = %v, want %v", text, got, list)
 		}
 	})

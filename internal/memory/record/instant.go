@@ -40,7 +40,7 @@ func parseTime(s string) (t time.Time, zoned, ok bool) {
 		zone = zone[:3] + ":" + zone[3:]
 	}
 	t, err := time.Parse(time.RFC3339Nano, date+"T"+clock+seconds+zone)
-	if err != nil {
+	if year := t.UTC().Year(); err != nil || year < 0 || year > 9999 { // no four digits in UTC
 		return time.Time{}, false, false
 	}
 	return t.Truncate(time.Microsecond), m[4] != "", true

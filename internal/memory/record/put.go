@@ -148,7 +148,7 @@ func appended(payload string, entry json.RawMessage) (json.RawMessage, error) {
 		return nil, memory.Errorf(memory.ErrCorrupt, "the stored payload is no JSON object")
 	}
 	if entries, _ := o.get(entriesMember); !isList(entries) {
-		return nil, memory.WithHint(memory.Errorf(memory.ErrConflict, "the record's payload has no list of entries"),
+		return nil, memory.WithHint(memory.Errorf(memory.ErrConflict, "payload.entries of the record is no list"),
 			"append extends log records only; use put to replace this one")
 	}
 	return o.withEntry(entry), nil

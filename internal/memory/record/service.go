@@ -84,8 +84,10 @@ func (s *Service) Ops() []op.Op {
 		op.New("record.import", "Store records from portable envelopes, all or none.", op.Write, s.Import).
 			WithExample(`{"records":[{"namespace":"ops","record_kind":"ops.disk","record_id":"d","payload":{"free":7}}]}`),
 		op.New("record.export_markdown", "Get the daily logs as Markdown.", op.Read, s.ExportMarkdown).WithExample(`{"limit":7}`),
-		op.New("record.import_markdown", "Store facts and preferences from Markdown with front matter.", op.Write, s.ImportMarkdown),
-		op.New("record.migrate", "Store MEMORY.md and daily notes as records.", op.Write, s.Migrate),
+		op.New("record.import_markdown", "Store facts and preferences from Markdown with front matter.", op.Write, s.ImportMarkdown).
+			WithExample(`{"files":[{"name":"sky.md","text":"---\nainl_namespace: long_term\nainl_record_kind: long_term.project_fact\nainl_record_id: sky\n---\nThe sky is blue."}]}`),
+		op.New("record.migrate", "Store MEMORY.md and daily notes as records.", op.Write, s.Migrate).
+			WithExample(`{"memory_md":{"name":"MEMORY.md","text":"## People\nAnn"}}`),
 		op.New("record.report", "Report what is stored, what expires soon and what has expired.", op.Read, s.Report).WithExample(`{"namespace":"workflow"}`),
 		op.New("record.profile", "Tell which version of the record contract is spoken here, and its limits.", op.Read, s.Profile),
 		op.New("record.store_pattern", "Store a fragment of a program under a name.", op.Write, s.StorePattern).
