@@ -267,21 +267,3 @@ func (s *Service) Match(ctx context.Context, agent memory.AgentID, q text.Query,
 	defer release()
 	return store.Match(ctx, q, limit)
 }
-
-// Item returns the record of a handle as an item, with what it says and where it
-// stands; ErrNotFound where there is none, or an expired one.
-func (s *Service) Item(ctx context.Context, agent memory.AgentID, handle string) (memory.Item, error) {
-	store, release, err := s.rooms.reading(ctx, agent)
-	if err != nil {
-		return memory.Item{}, err
-	}
-	defer release()
-	r, found, err := store.ByHandle(ctx, handle)
-	if err != nil {
-		return memory.Item{}, err
-	}
-	if !found {
-		return memory.Item{}, memory.Errorf(memory.ErrNotFound, "there is no record %s", handle)
-	}
-	return store.item(r), nil
-}

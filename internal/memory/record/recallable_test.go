@@ -3,7 +3,6 @@ package record
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -64,12 +63,6 @@ func TestRecordsCanBeRecalled(t *testing.T) {
 	}
 	lend := func(context.Context, memory.AgentID) (*Store, func(), error) { return f.Store, func() {}, nil }
 	service := NewService(lend, lend, func(memory.AgentID) (string, Config) { return f.Path(), Config{} })
-	if same, err := service.Item(ctx, memory.DefaultAgent, it.Handle); err != nil || same.Content != it.Content {
-		t.Errorf("Item = %+v, %v", same, err)
-	}
-	if _, err := service.Item(ctx, memory.DefaultAgent, "REC-99"); !errors.Is(err, memory.ErrNotFound) {
-		t.Errorf("Item of nothing = %v", err)
-	}
 	if same, err := service.Match(ctx, memory.DefaultAgent, text.ParseQuery("dark", text.Options{}), 10); err != nil || len(same) != 1 {
 		t.Errorf("Match = %+v, %v", same, err)
 	}
