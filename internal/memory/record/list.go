@@ -143,7 +143,7 @@ func (f Filters) windows() []window {
 
 // Query asks for a list of records of one namespace.
 type Query struct {
-	Namespace string  `json:"namespace" jsonschema:"session, long_term, daily_log, workflow or ops"`
+	Namespace string  `json:"namespace" jsonschema:"session, long_term, daily_log, workflow or ops" cli:"arg"`
 	Kind      *string `json:"record_kind,omitempty" jsonschema:"only this kind"`
 	Prefix    *string `json:"record_id_prefix,omitempty" jsonschema:"only ids that begin so, letter by letter"`
 	Since     *string `json:"updated_since,omitempty" jsonschema:"RFC 3339; changed then or later"`
