@@ -2,6 +2,7 @@ package recall
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/text"
@@ -11,10 +12,17 @@ import (
 // recall block.
 var quotesMemory = regexp.MustCompile(`[\[(](?:MEM|EVT|REC)-[0-9]+\]`)
 
-// echo says why a turn of the assistant only repeats what memory holds; "" where
+// echo says why a turn only repeats what memory holds, or what is asked; "" where
 // it does not. Without this, an answer that quotes memory is recalled as a memory
-// at the next question, and quoted again by its answer.
+// at the next question, and quoted again by its answer; and a question asked
+// twice finds itself.
 func (p *packer) echo(e memory.Episode) string {
+	if e.Type == memory.UserMessage && strings.HasSuffix(strings.TrimSpace(e.Text), "?") {
+		said, asked := contentWords(e.Text), contentWords(p.found.search.request.Text)
+		if len(said) > 0 && len(asked) > 0 && shared(said, asked) == 1 && shared(asked, said) == 1 {
+			return "asks the same"
+		}
+	}
 	if e.Type != memory.AssistantOutput {
 		return ""
 	}
