@@ -304,7 +304,13 @@ func (h *house) followed(ctx context.Context, agent memory.AgentID) (*archive.St
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := a.Follow(ctx, log); err != nil && !errors.Is(err, memory.ErrUnavailable) {
+	_, err = a.Follow(ctx, log)
+	if errors.Is(err, memory.ErrUnavailable) {
+		// What is indexed can be read all the same, from a disk that is full too.
+		h.log.Warn().Err(err).Str("agent", string(agent)).Msg("index new events")
+		err = nil
+	}
+	if err != nil {
 		release()
 		return nil, nil, err
 	}

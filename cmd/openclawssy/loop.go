@@ -40,7 +40,9 @@ func (h *house) recallable(ctx context.Context, agent memory.AgentID) (*archive.
 	}
 	last, err := log.LastSeq()
 	if err != nil {
-		return a, release, nil // what is indexed can be recalled all the same; status says what is wrong with the log
+		// What is indexed can be recalled all the same; status says more.
+		h.log.Warn().Err(err).Str("agent", string(agent)).Msg("read the event log")
+		return a, release, nil
 	}
 	lag, err := a.Lag(ctx, last)
 	switch {
