@@ -109,6 +109,7 @@ type Scheduler struct {
 type Records struct {
 	Redact        bool              `json:"redact" jsonschema:"false: payloads are stored as they come, for hosts that own them"`
 	ListLimit     int               `json:"list_limit" jsonschema:"the largest limit of a list"`
+	Recall        bool              `json:"recall" jsonschema:"true: long-term records are recalled beside items, as imported ones"`
 	Namespaces    []string          `json:"namespaces" jsonschema:"those that records may be in"`
 	DefaultTTL    map[string]*int64 `json:"default_ttl_by_namespace" jsonschema:"seconds, or null, for records that are written without a ttl"`
 	PruneStrategy map[string]string `json:"prune_strategy_by_namespace" jsonschema:"ttl_only, or none to keep even what has expired"`

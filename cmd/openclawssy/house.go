@@ -38,6 +38,7 @@ type house struct {
 
 	// Known once the flags are read.
 	opts cli.Options
+	only bool // one agent is worked on, and the contracts' own variables count for it
 	home agents.Home
 	cfg  config.Config
 	log  zerolog.Logger
@@ -67,7 +68,7 @@ func newHouse(now func() time.Time, getenv func(string) string) *house {
 	h.logs = newStores(h, h.openLog, nil)
 	h.items = newStores(h, h.openItems, h.readItems)
 	h.archives = newStores(h, h.openArchive, h.readArchive)
-	h.records = newStores(h, h.openRecords, nil)
+	h.records = newStores(h, h.openRecords, h.openRecordsReadOnly)
 	return h
 }
 
@@ -89,7 +90,7 @@ func (h *house) newID() string {
 
 // setup takes the flags, finds the home and reads the configuration.
 func (h *house) setup(o cli.Options) error {
-	h.opts = o
+	h.opts, h.only = o, o.Named
 	path, err := h.homePath(o.Home)
 	if err != nil {
 		return err
@@ -320,7 +321,8 @@ func (h *house) followed(ctx context.Context, agent memory.AgentID) (*archive.St
 // app makes the command line.
 func (h *house) app() cli.App {
 	c := &op.Catalog{}
-	rec := h.makeRecall()
+	records := record.NewService(h.readRecords, h.records.write, h.describeRecords)
+	rec := h.makeRecall(h.recallRecords(records))
 	chk := h.checkpoints()
 	h.runtime = h.makeRuntime(c, rec, chk)
 	sched := h.makeScheduler(c, h.runtime)
@@ -330,7 +332,7 @@ func (h *house) app() cli.App {
 	items := working.NewService(h.items.read, h.items.write, episodesOf{h})
 	c.Add(items.Ops()...)
 	c.Add(care.NewHandles(items, h.items.read, h.followed, h.recordByHandle).Ops()...)
-	c.Add(record.NewService(h.readRecords, h.records.write, h.describeRecords).Ops()...)
+	c.Add(records.Ops()...)
 	c.Add(chk.Ops()...)
 	c.Add(rec.Ops()...)
 	c.Add(runlog.NewService(h.readRuns).Ops()...)
@@ -346,7 +348,7 @@ func (h *house) app() cli.App {
 		Setup:     h.setup,
 		Config:    func() (config.Config, error) { return h.cfg, nil },
 		Commands: []cli.Command{
-			cli.Chat(talk), cli.Ask(talk), cli.Once(talk), cli.Serve(talk),
+			cli.Chat(talk), cli.Ask(talk), cli.Once(talk), cli.Serve(h.serve(sched)), cli.Bridge(cli.Bridging{Serve: h.bridge, Schedule: sched.Serve}),
 			cli.Status(func(ctx context.Context, only memory.AgentID) (any, error) { return look.All(ctx, h.home, only) }),
 			cli.ImportChat(h.importChat), cli.EvaluateLoCoMo(measure), cli.EvaluateLongMemEval(measure), cli.EvaluateDistill(measure),
 			cli.Version, cli.ConfigShow, cli.ConfigValidate, cli.ConfigSchema, cli.Docs, cli.Redact(h.filter),

@@ -12,6 +12,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
 	"github.com/openclawssy/openclawssy/internal/memory/checkpoint"
 	"github.com/openclawssy/openclawssy/internal/memory/recall"
+	"github.com/openclawssy/openclawssy/internal/memory/record"
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/runlog"
 	"github.com/openclawssy/openclawssy/internal/runtime"
@@ -78,9 +79,9 @@ func (h *house) index(agent memory.AgentID) {
 }
 
 // makeRecall returns the recall of all agents.
-func (h *house) makeRecall() *recall.Service {
+func (h *house) makeRecall(more ...recall.Source) *recall.Service {
 	return recall.New(recall.Options{
-		Archive: h.recallable, Items: h.items.read, Redact: lateRedactor{h}, Now: h.now,
+		Archive: h.recallable, Items: h.items.read, Sources: more, Redact: lateRedactor{h}, Now: h.now,
 		Settings:    h.recallSettings,
 		SessionKind: h.sessionKind,
 	})
@@ -201,8 +202,18 @@ func overdue(s *scheduler.Scheduler) func(context.Context, memory.AgentID) ([]st
 // talk is what the chat commands work with.
 func (h *house) talk(rt *runtime.Runtime, s *scheduler.Scheduler) cli.Talk {
 	return cli.Talk{
-		Run: rt.Run, Serve: s.Serve, Overdue: overdue(s),
+		Run: rt.Run, Schedule: s.Serve, Overdue: overdue(s),
 		Warm: h.warm,
+	}
+}
+
+// serve runs the schedule of all agents.
+func (h *house) serve(s *scheduler.Scheduler) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if _, err := record.DatabasePath("", h.getenv(record.PathVariable), record.ManyAgents); err != nil {
+			return err
+		}
+		return s.Serve(ctx)
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 type Talk struct {
 	// Run runs one turn.
 	Run func(context.Context, runtime.Turn) (runtime.Result, error)
-	// Serve runs the schedule until its context ends.
-	Serve func(context.Context) error
+	// Schedule runs the schedule until its context ends.
+	Schedule func(context.Context) error
 	// Overdue names the agent's jobs that should have run and nothing runs.
 	Overdue func(context.Context, memory.AgentID) ([]string, error)
 	// Warm brings the agent's index up to date, so that the first answer does not
@@ -256,16 +256,22 @@ func (r *Runner) chat(ctx context.Context, t Talk, w *where) error {
 	if len(late) > 0 {
 		r.note("Overdue, and caught up now: %s.", strings.Join(late, ", "))
 	}
+	return r.besideSchedule(ctx, t.Schedule, func(ctx context.Context) error { return r.talk(ctx, t, w) })
+}
+
+// besideSchedule runs work, and the schedule as long as it takes. Trouble of the
+// schedule is told and ends nothing.
+func (r *Runner) besideSchedule(ctx context.Context, schedule, work func(context.Context) error) error {
 	ctx, end := context.WithCancel(ctx)
-	var schedule sync.WaitGroup
-	schedule.Go(func() {
-		if err := t.Serve(ctx); err != nil && ctx.Err() == nil {
+	var beside sync.WaitGroup
+	beside.Go(func() {
+		if err := schedule(ctx); err != nil && ctx.Err() == nil {
 			r.note("The schedule stopped: %v", err)
 		}
 	})
-	err = r.talk(ctx, t, w)
+	err := work(ctx)
 	end()
-	schedule.Wait()
+	beside.Wait()
 	return err
 }
 
@@ -362,7 +368,7 @@ func (r *Runner) one(ctx context.Context, t Talk, w *where, session *string, tex
 }
 
 // Serve runs the schedule until a signal.
-func Serve(t Talk) Command {
+func Serve(serve func(context.Context) error) Command {
 	return func(r *Runner) *cobra.Command {
 		return &cobra.Command{
 			Use: "serve", Short: "Run the schedule until a signal", Args: cobra.NoArgs,
@@ -370,7 +376,7 @@ func Serve(t Talk) Command {
 			Example: "  openclawssy serve\n  openclawssy serve --home /var/lib/openclawssy --set log.level=info",
 			RunE: func(c *cobra.Command, _ []string) error {
 				r.note("Running the schedule; Ctrl-C ends it.")
-				err := t.Serve(c.Context())
+				err := serve(c.Context())
 				if c.Context().Err() != nil {
 					return nil
 				}

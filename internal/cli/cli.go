@@ -22,6 +22,7 @@ import (
 type Options struct {
 	Home  string   // empty: the default place
 	Agent string   // checked; never empty after Run has called Setup
+	Named bool     // the agent was named by --agent
 	JSON  bool     // one JSON document on stdout
 	Quiet bool     // no progress, no notes
 	Set   []string // configuration, key=value
@@ -165,7 +166,8 @@ func (r *Runner) root() *cobra.Command {
 
 // setup fills the options that flags left out and hands them to the wiring.
 func (r *Runner) setup(c *cobra.Command) error {
-	if !c.Flags().Changed("agent") {
+	r.Options.Named = c.Flags().Changed("agent")
+	if !r.Options.Named {
 		name, set := r.App.LookupEnv("OPENCLAWSSY_AGENT")
 		if !set {
 			name = string(memory.DefaultAgent)

@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -32,40 +33,65 @@ type rankedItem struct {
 	scores scores
 }
 
-// findItems matches, filters and scores items into f.
+// findItems matches, filters and scores items into f. One source that does not
+// work leaves the others.
 func (s *Service) findItems(ctx context.Context, f *found, hits *archive.Hits) error {
+	items, err := s.matched(ctx, f)
+	more, moreErr := s.fromSources(ctx, f)
+	now := s.opts.Now()
+	for _, it := range append(items, more...) {
+		f.items = append(f.items, rankedItem{it, scoreItem(it, f.query, hits, now)})
+	}
+	slices.SortStableFunc(f.items, func(a, b rankedItem) int { return cmp.Compare(b.scores.total, a.scores.total) })
+	return errors.Join(err, moreErr)
+}
+
+// matched returns the items of the working store that the session may see.
+func (s *Service) matched(ctx context.Context, f *found) ([]memory.Item, error) {
+	if s.opts.Items == nil {
+		return nil, nil
+	}
 	store, release, err := s.opts.Items(ctx, f.agent)
 	if errors.Is(err, memory.ErrNotFound) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer release()
 	matches, err := store.Match(ctx, f.query, working.MatchOptions{Statuses: f.statuses(), MinImportance: f.search.settings.MinImportance, Limit: f.search.matches})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if f.turns, err = f.turnsOf(ctx, matches); err != nil {
-		return err
+		return nil, err
 	}
-	now := s.opts.Now()
+	var items []memory.Item
 	for _, m := range matches {
-		if s.isGuarded(f) && s.restsOnPrivate(f, m.Item) {
-			continue
+		if !s.isGuarded(f) || !s.restsOnPrivate(f, m.Item) {
+			items = append(items, m.Item)
 		}
-		f.items = append(f.items, rankedItem{m.Item, scoreItem(m.Item, f.query, hits, now)})
 	}
-	slices.SortStableFunc(f.items, func(a, b rankedItem) int {
-		switch {
-		case a.scores.total > b.scores.total:
-			return -1
-		case a.scores.total < b.scores.total:
-			return 1
+	return items, nil
+}
+
+// fromSources asks the other sources, where active items may answer.
+func (s *Service) fromSources(ctx context.Context, f *found) ([]memory.Item, error) {
+	if !slices.Contains(f.statuses(), memory.Active) {
+		return nil, nil
+	}
+	var items []memory.Item
+	var failed error
+	for _, source := range s.opts.Sources {
+		more, err := source(ctx, f.agent, f.query, f.search.matches)
+		failed = errors.Join(failed, err)
+		for _, it := range more {
+			if it.Importance >= f.search.settings.MinImportance {
+				items = append(items, it)
+			}
 		}
-		return 0
-	})
-	return nil
+	}
+	return items, failed
 }
 
 // findOutdated learns which passages say what was replaced since. Without it a

@@ -37,6 +37,7 @@ type Settings struct {
 type Options struct {
 	Archive memory.Borrow[*archive.Store] // for reading
 	Items   memory.Borrow[*working.Store] // for reading; nil for none
+	Sources []Source                      // of more items
 	Redact  redactor
 	// Settings are those of an agent.
 	Settings func(memory.AgentID) Settings
@@ -45,6 +46,10 @@ type Options struct {
 	SessionKind func(agent memory.AgentID, session string) string
 	Now         func() time.Time
 }
+
+// Source finds what else an agent knows about a question, as active items, at
+// most limit of them. What came from private conversations it leaves out.
+type Source func(ctx context.Context, agent memory.AgentID, q text.Query, limit int) ([]memory.Item, error)
 
 // Service recalls for all agents. It is safe for concurrent use.
 type Service struct {
@@ -271,7 +276,7 @@ func (s *Service) find(ctx context.Context, agent memory.AgentID, in search) (*f
 	if err != nil {
 		f.failure = err
 	}
-	if in.scope != onlyEpisodes && s.opts.Items != nil {
+	if in.scope != onlyEpisodes {
 		if err := s.findItems(ctx, f, hits); err != nil {
 			f.failure = errors.Join(f.failure, fmt.Errorf("items: %w", err))
 		}
