@@ -1,7 +1,6 @@
 package distill
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,14 +9,14 @@ import (
 )
 
 // oldValue are the shapes in which a sentence names what no longer holds.
-var oldValue = []*regexp.Regexp{
-	regexp.MustCompile(`\bno (?:more )?([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) any ?more`),
-	regexp.MustCompile(`\b(?:not|isn't|aren't|wasn't) (?:the |a |an |on |in |at |to |with |just |for )*([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,2})`),
-	regexp.MustCompile(`\b(?:no longer|instead of|rather than|forget|drop(?:ped|ping|s)?|scrap(?:ped|ping)?|ditch(?:ed|ing)?|dump(?:ed|ing)?|sold|cancel(?:led|ed)?|replac(?:ed|ing|es)|away from|off|from|out of|quit|left|stopp(?:ed|ing)|used to|goodbye to|swap(?:ped|ping)?|bye to) (?:the |our |my |a |an |using |known |at |in )*([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,2})`),
-	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) (?:is|are|was|were|'s|has|have|got|can|isn't|aren't|goes|went)(?: been)? (?:now )?(?:off|gone|out|dead|history|cancell?ed|over|pushed|moved|postponed|rescheduled|delayed|changed|fixed|resolved|solved|closed|done|sold|go\b|to recycling|not)`),
-	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*) (?:wasn't|isn't|weren't|aren't|was not|is not) enough\b`),
-	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*) (?:left|quit|resigned|retired|leaves (?:us|the|our)|is leaving|has left|stepped down)\b`),
-	regexp.MustCompile(`([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) (?:goes|moved|moves|changed|changes|pulled out|fell through|shifts|shifted|drowned|died|broke|has to move)\b`),
+var oldValue = []*pattern{
+	match(`\bno (?:more )?([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) any ?more`),
+	match(`\b(?:not|isn't|aren't|wasn't) (?:the |a |an |on |in |at |to |with |just |for )*([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,2})`),
+	match(`\b(?:no longer|instead of|rather than|forget|drop(?:ped|ping|s)?|scrap(?:ped|ping)?|ditch(?:ed|ing)?|dump(?:ed|ing)?|sold|cancel(?:led|ed)?|replac(?:ed|ing|es)|away from|off|from|out of|quit|left|stopp(?:ed|ing)|used to|goodbye to|swap(?:ped|ping)?|bye to) (?:the |our |my |a |an |using |known |at |in )*([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,2})`),
+	match(`([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) (?:is|are|was|were|'s|has|have|got|can|isn't|aren't|goes|went)(?: been)? (?:now )?(?:off|gone|out|dead|history|cancell?ed|over|pushed|moved|postponed|rescheduled|delayed|changed|fixed|resolved|solved|closed|done|sold|go\b|to recycling|not)`),
+	match(`([\pL\d][\pL\d'’./_-]*) (?:wasn't|isn't|weren't|aren't|was not|is not) enough\b`),
+	match(`([\pL\d][\pL\d'’./_-]*) (?:left|quit|resigned|retired|leaves (?:us|the|our)|is leaving|has left|stepped down)\b`),
+	match(`([\pL\d][\pL\d'’./_-]*(?: [\pL\d][\pL\d'’./_-]*){0,1}) (?:goes|moved|moves|changed|changes|pulled out|fell through|shifts|shifted|drowned|died|broke|has to move)\b`),
 }
 
 // replaceFrom is the sum of bonds from which a change replaces an item.
@@ -194,7 +193,7 @@ func namesStem(v *view, stem string) bool {
 }
 
 // ticket is a number of an issue tracker.
-var ticket = regexp.MustCompile(`\b[A-Z][A-Z0-9]+-\d+\b`)
+var ticket = match(`\b[A-Z][A-Z0-9]+-\d+\b`)
 
 // ticketsApart reports that both texts name tickets, and none in common.
 func ticketsApart(a, b string) bool {
@@ -208,7 +207,7 @@ func ticketsApart(a, b string) bool {
 }
 
 // setsFigure changes a thing to another number.
-var setsFigure = regexp.MustCompile(`\b(?:rais|increas|reduc|lower|bump|extend|shorten|doubl|cut|put|tak|bring|brought|took|set)\w* (?:\w+ )?(?:the|our|my|it|its|his|her|their) (?:[\w'-]+ ){0,3}?(?:up |down )?to \D?\d`)
+var setsFigure = match(`\b(?:rais|increas|reduc|lower|bump|extend|shorten|doubl|cut|put|tak|bring|brought|took|set)\w* (?:\w+ )?(?:the|our|my|it|its|his|her|their) (?:[\w'-]+ ){0,3}?(?:up |down )?to \D?\d`)
 
 func disjoint(a, b map[string]bool) bool {
 	for n := range a {
@@ -221,18 +220,18 @@ func disjoint(a, b map[string]bool) bool {
 
 var (
 	// renews marks a new holder of a slot: "the new place", "we bought a car".
-	renews = regexp.MustCompile(`\b(?:new|bought|sold|moved|moving|switch(?:ed|ing)?|swapp?(?:ed|ing)?|upgraded|now on|got|no longer|finally|replac(?:ed|ing|es)|instead|take|taking|second-hand|over to|is off|run on|we're in)\b`)
+	renews = match(`\b(?:new|bought|sold|moved|moving|switch(?:ed|ing)?|swapp?(?:ed|ing)?|upgraded|now on|got|no longer|finally|replac(?:ed|ing|es)|instead|take|taking|second-hand|over to|is off|run on|we're in)\b`)
 	// endsReminder speaks of a reminder, or dismisses something.
-	endsReminder = regexp.MustCompile(`\b(?:remind\w*|ping|nudge|can go|no need|not needed|instead of)\b`)
+	endsReminder = match(`\b(?:remind\w*|ping|nudge|can go|no need|not needed|instead of)\b`)
 	// endsFault tells that a problem is over.
-	endsFault = regexp.MustCompile(`\b(?:fix is in|fixed|resolved|solved|repaired|patched|closed|sorted|done|works (?:again|now|fine)|no more|gone|behoben|went from|passes|green again)\b`)
+	endsFault = match(`\b(?:fix is in|fixed|resolved|solved|repaired|patched|closed|sorted|done|works (?:again|now|fine)|no more|gone|behoben|went from|passes|green again)\b`)
 )
 
 // strongCue says by itself that something held before.
-var strongCue = regexp.MustCompile(`\b(?:from now on|no longer|any ?more|instead|is off|moved|changed|pushed|cancell?ed|quit|gave up|given up|stopped|now\b.{1,40}\bnot|not\b.{1,40}\bnow|take .{1,20} back|after all|change of plans?|scratch|put (?:back|off|forward)|called off|rescheduled|postponed|fell through|new date)\b`)
+var strongCue = match(`\b(?:from now on|no longer|any ?more|instead|is off|moved|changed|pushed|cancell?ed|quit|gave up|given up|stopped|now\b.{1,40}\bnot|not\b.{1,40}\bnow|take .{1,20} back|after all|change of plans?|scratch|put (?:back|off|forward)|called off|rescheduled|postponed|fell through|new date)\b`)
 
 // switchesTo changes over to something with a name of its own.
-var switchesTo = regexp.MustCompile(`\b(?:going|moving|switching|migrating|changing|moved|switched|migrated|went) (?:over )?(?:(?:off|away from|from) \S+ )?to (?:the )?\p{Lu}`)
+var switchesTo = match(`\b(?:going|moving|switching|migrating|changing|moved|switched|migrated|went) (?:over )?(?:(?:off|away from|from) \S+ )?to (?:the )?\p{Lu}`)
 
 // correctsLast opens a correction of what was said just before.
-var correctsLast = regexp.MustCompile(`\bactually,? (?:no\b|it|that|they|he|she|make)|\b(?:correction|scratch that|no,? wait|wait,? no|hmm,? no|sorry,? it's|i mean|make (?:it|that)|i was wrong|my mistake|take .{1,20} back)\b|\b(?:it's|it is) .{1,30} now\b|\bnow (?:it|that|this)(?:'s| is| takes| needs| runs)\b|^(?:tried|tested|measured|timed|repeated|redid|reran) (?:it|that|this)\b`)
+var correctsLast = match(`\bactually,? (?:no\b|it|that|they|he|she|make)|\b(?:correction|scratch that|no,? wait|wait,? no|hmm,? no|sorry,? it's|i mean|make (?:it|that)|i was wrong|my mistake|take .{1,20} back)\b|\b(?:it's|it is) .{1,30} now\b|\bnow (?:it|that|this)(?:'s| is| takes| needs| runs)\b|^(?:tried|tested|measured|timed|repeated|redid|reran) (?:it|that|this)\b`)

@@ -1,7 +1,6 @@
 package distill
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,10 +15,10 @@ type unit struct {
 }
 
 var (
-	sentenceEnd = regexp.MustCompile(`[.!?;](?:\s+|$)`)
-	clauseEnd   = regexp.MustCompile(`,\s+(?:(?:and|but)\s+)?`)
-	consequence = regexp.MustCompile(`^so\s+`)
-	questionEnd = regexp.MustCompile(`\?\s+—\s+`)
+	sentenceEnd = match(`[.!?;](?:\s+|$)`)
+	clauseEnd   = match(`,\s+(?:(?:and|but)\s+)?`)
+	consequence = match(`^so\s+`)
+	questionEnd = match(`\?\s+—\s+`)
 )
 
 // unitsOf cuts a statement at its sentences, and those at the commas that a clause
@@ -52,7 +51,7 @@ func unitsOf(s string) []unit {
 
 // cutAfter cuts s at the matches of end that are not matches of except, and trims
 // the pieces of the marks between them.
-func cutAfter(s string, end, except *regexp.Regexp) []string {
+func cutAfter(s string, end, except *pattern) []string {
 	var out []string
 	at := 0
 	for _, m := range end.FindAllStringIndex(s, -1) {

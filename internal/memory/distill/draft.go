@@ -1,7 +1,6 @@
 package distill
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -42,9 +41,9 @@ func (d *draft) finish() {
 
 var (
 	// impersonal sentences open with an "it" that stands for nothing.
-	impersonal = regexp.MustCompile(`^(?:\w+ )?it (?:turn(?:s|ed) out|seems|seemed|looks like|looked like|rained|snowed|took (?:me|us))\b`)
+	impersonal = match(`^(?:\w+ )?it (?:turn(?:s|ed) out|seems|seemed|looks like|looked like|rained|snowed|took (?:me|us))\b`)
 	// redone reports on what the user spoke of in the turn before.
-	redone = regexp.MustCompile(`^(?:\w+ )?(?:tried|tested|measured|timed|repeated|redid|reran) (?:it|that|this)\b`)
+	redone = match(`^(?:\w+ )?(?:tried|tested|measured|timed|repeated|redid|reran) (?:it|that|this)\b`)
 )
 
 // standsAlone reports an answer with a subject of the first person and a verb of
@@ -71,8 +70,8 @@ func chooses(v *view) bool {
 }
 
 var (
-	offersChoice = regexp.MustCompile(`^(?:[\w'./-]+ ){1,6}or (?:[\w'./-]+ ?){1,4}\?$`)
-	asksWay      = regexp.MustCompile(`^(?:should|shall|do|will|are) (?:we|you) (?:use|take|go|get|buy|choose|pick|keep|switch|move|going|using)\b`)
+	offersChoice = match(`^(?:[\w'./-]+ ){1,6}or (?:[\w'./-]+ ?){1,4}\?$`)
+	asksWay      = match(`^(?:should|shall|do|will|are) (?:we|you) (?:use|take|go|get|buy|choose|pick|keep|switch|move|going|using)\b`)
 )
 
 // namesSomebody reports a proper name that is not an abbreviation.
@@ -128,12 +127,12 @@ func statedLast(heard string) string {
 const maxContext = 160 // bytes of a question or statement taken in
 
 // proposes marks what an assistant suggests, judges or announces.
-var proposes = regexp.MustCompile(`\b(?:i'd|i would|i could|i can|i'll|i will|you could|you should|you might|you can|suggest|recommend|consider|maybe|perhaps|might|would|could|should|try|always|never|let me|want me|shall|ignor\w+|hidden|orders|instructions?|pretend\w*|posing|acting on|follow\w*|addressed|tried)\b`)
+var proposes = match(`\b(?:i'd|i would|i could|i can|i'll|i will|you could|you should|you might|you can|suggest|recommend|consider|maybe|perhaps|might|would|could|should|try|always|never|let me|want me|shall|ignor\w+|hidden|orders|instructions?|pretend\w*|posing|acting on|follow\w*|addressed|tried)\b`)
 
 // offers are questions of an assistant about its own next step.
-var offers = regexp.MustCompile(`(?i)\b(?:should i|shall i|do you want|want me|would you like|can i|may i|could i|need me|anything else|what can i|how can i|what about|ready)\b`)
+var offers = match(`(?i)\b(?:should i|shall i|do you want|want me|would you like|can i|may i|could i|need me|anything else|what can i|how can i|what about|ready)\b`)
 
-var yesNo = regexp.MustCompile(`^(?:yes|no|yeah|yep|nope|it is|it does|they are|they do|correct|exactly|right|neither|both)\b`)
+var yesNo = match(`^(?:yes|no|yeah|yep|nope|it is|it does|they are|they do|correct|exactly|right|neither|both)\b`)
 
 // text returns the user's words of the draft.
 func (d *draft) text() string {
@@ -178,24 +177,24 @@ func (d *draft) evidence() []Quote {
 }
 
 var (
-	futureEvent = regexp.MustCompile(`\b(?:appointment|dentist|doctor|viewing|interview|exam|launch|release|deadline|flight|fly|flying|trip|wedding|race|marathon|concert|party|meeting|surgery|operation|delivery|go-live|cutover|live|visit|course|starts?|due|booked|signed up|moves? in|comes?|arrives?|release|demo|talk|defen[cs]e|submission|hand in)\b`)
-	issueShape  = regexp.MustCompile(`\b(?:bug|broken|fails?|failed|failing|(?:now|again) (?:it|that) works|works (?:now|again)|crash\w*|error|leak\w*|flaky|corrupt\w*|deadlock|outage|regression|fell over|doesn't work|does not work|not working|hangs|wraps|was slow|is slow|stutters?|fixed|resolved|solved)\b`)
-	projectName = regexp.MustCompile(`\b(?:repo|repository|project|codebase|service|app|game|thesis|shop|studio|business|company)\b.{0,40}\b(?:called|named|is|for you|it's)\b|\bnew repo\b`)
+	futureEvent = match(`\b(?:appointment|dentist|doctor|viewing|interview|exam|launch|release|deadline|flight|fly|flying|trip|wedding|race|marathon|concert|party|meeting|surgery|operation|delivery|go-live|cutover|live|visit|course|starts?|due|booked|signed up|moves? in|comes?|arrives?|release|demo|talk|defen[cs]e|submission|hand in)\b`)
+	issueShape  = match(`\b(?:bug|broken|fails?|failed|failing|(?:now|again) (?:it|that) works|works (?:now|again)|crash\w*|error|leak\w*|flaky|corrupt\w*|deadlock|outage|regression|fell over|doesn't work|does not work|not working|hangs|wraps|was slow|is slow|stutters?|fixed|resolved|solved)\b`)
+	projectName = match(`\b(?:repo|repository|project|codebase|service|app|game|thesis|shop|studio|business|company)\b.{0,40}\b(?:called|named|is|for you|it's)\b|\bnew repo\b`)
 )
 
 var (
 	// noEvent are uses of words of events that tell none.
-	noEvent = regexp.MustCompile(`\b(?:can|could|may) (?:\w+ )?(?:come|visit)\b|\blives? (?:in|at|on|near|with)\b|\bcomes? (?:too|from|along|with)\b`)
+	noEvent = match(`\b(?:can|could|may) (?:\w+ )?(?:come|visit)\b|\blives? (?:in|at|on|near|with)\b|\bcomes? (?:too|from|along|with)\b`)
 	// owes is a duty or a promise of the speaker's, and owesBy one with a day.
-	owes   = regexp.MustCompile(`\b(?:i|we)(?:'ve| have)? promised?\b|\bi(?:'ve| have)? (?:gave|given) my word\b`)
-	owesBy = regexp.MustCompile(`\b(?:i|we)(?: (?:have to|need to|must|ought to|owe)|'ve got to|'ll| will)\b.*\b(?:by|before|until|on)\b`)
+	owes   = match(`\b(?:i|we)(?:'ve| have)? promised?\b|\bi(?:'ve| have)? (?:gave|given) my word\b`)
+	owesBy = match(`\b(?:i|we)(?: (?:have to|need to|must|ought to|owe)|'ve got to|'ll| will)\b.*\b(?:by|before|until|on)\b`)
 	// movesDay puts an event on another day.
-	movesDay = regexp.MustCompile(`\b(?:moves|moved|pushed|postponed|shifts|shifted|goes|brought forward|put (?:back|off|forward)|rescheduled) (?:\w+ )?to\b`)
+	movesDay = match(`\b(?:moves|moved|pushed|postponed|shifts|shifted|goes|brought forward|put (?:back|off|forward)|rescheduled) (?:\w+ )?to\b`)
 	// settled are decisions that name themselves at their end, or by their verb.
-	settled = regexp.MustCompile(`^[^.]{2,60}, final[.!]?$|\b(?:we|i)(?:'ve| have)? (?:\w+ )?(?:switched|migrated|changed over|went over) (?:over )?(?:from .{1,40} )?to\b|\bchanged (?:our minds?|my mind)\b`)
+	settled = match(`^[^.]{2,60}, final[.!]?$|\b(?:we|i)(?:'ve| have)? (?:\w+ )?(?:switched|migrated|changed over|went over) (?:over )?(?:from .{1,40} )?to\b|\bchanged (?:our minds?|my mind)\b`)
 	// insteadOf compares; it settles nothing.
-	insteadOf = regexp.MustCompile(`\binstead(?: of)?\b`)
-	holder    = regexp.MustCompile(`\b(?:[Tt]he|[Oo]ur|[Mm]y) (?:\w+ ){0,2}([\pL-]+)(?:['’]s| is| will be) (?:\p{Lu}\pL+)`)
+	insteadOf = match(`\binstead(?: of)?\b`)
+	holder    = match(`\b(?:[Tt]he|[Oo]ur|[Mm]y) (?:\w+ ){0,2}([\pL-]+)(?:['’]s| is| will be) (?:\p{Lu}\pL+)`)
 )
 
 // namesHolder reports a sentence that says who holds a role: "our new vet is Ruth".
@@ -259,7 +258,7 @@ func (d *draft) chooseWeight() (int, float64) {
 	return 3, .75
 }
 
-var dangerous = regexp.MustCompile(`allerg|epipen|diabet|coeliac|celiac|epilep|insulin|penicillin|anaphyla|过敏|pacemaker|pregnan`)
+var dangerous = match(`allerg|epipen|diabet|coeliac|celiac|epilep|insulin|penicillin|anaphyla|过敏|pacemaker|pregnan`)
 
 func firstOrKin(v *view) bool {
 	return has(v.words, firstPerson) || hasBase(v.words, kin) || len(v.names) > 0

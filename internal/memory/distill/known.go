@@ -1,7 +1,6 @@
 package distill
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -66,17 +65,17 @@ func newKnown(ref, title, content, kind string, at time.Time, turn int) *known {
 }
 
 // ageForm are the ways to say how old somebody is.
-var ageForm = regexp.MustCompile(`\b(?:turn(?:ed|s|ing)|(?:s?he|they)(?:['’]s| is|['’]re| are)|aged?) (?:now |already )?(` + countWords + `)(?:[,.!;)]|$| (?:yesterday|today|tomorrow|now|on|last|next|in|this|years? old)\b)|\bis (?:now |already )?(` + countWords + `) years? old\b|\b(` + countWords + `)[- ]years?[- ]old\b`)
+var ageForm = match(`\b(?:turn(?:ed|s|ing)|(?:s?he|they)(?:['’]s| is|['’]re| are)|aged?) (?:now |already )?(` + countWords + `)(?:[,.!;)]|$| (?:yesterday|today|tomorrow|now|on|last|next|in|this|years? old)\b)|\bis (?:now |already )?(` + countWords + `) years? old\b|\b(` + countWords + `)[- ]years?[- ]old\b`)
 
 const countWords = `\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety`
 
 // resolvedDate is what dated adds.
-var resolvedDate = regexp.MustCompile(` \(\d{4}-\d{2}-\d{2}\)`)
+var resolvedDate = match(` \(\d{4}-\d{2}-\d{2}\)`)
 
 // thousands is the comma within a number.
-var thousands = regexp.MustCompile(`(\d),(\d{3})\b`)
+var thousands = match(`(\d),(\d{3})\b`)
 
-var ownWords = regexp.MustCompile(`(?i)\b(?:user|we|we're|we've|our|us|ours)\b`)
+var ownWords = match(`(?i)\b(?:user|we|we're|we've|our|us|ours)\b`)
 
 func (n *notebook) add(k *known) {
 	n.items = append(n.items, k)
@@ -132,7 +131,7 @@ func slotsOf(s string) map[string]string {
 	return set
 }
 
-var movedIn = regexp.MustCompile(`(?i)\bmov(?:ed|ing) (?:in|into|to)\b|\b(?:new|old|own) place\b`)
+var movedIn = match(`(?i)\bmov(?:ed|ing) (?:in|into|to)\b|\b(?:new|old|own) place\b`)
 
 // amountsOf pairs each number with the word after it and the word before it: the
 // unit of a measure, the thing that is counted, the product of a version.
@@ -145,7 +144,7 @@ func amountsOf(s string) map[string]string {
 }
 
 // phraseEnd parts a number from a word that it has nothing to do with.
-var phraseEnd = regexp.MustCompile(`[.,;:!?—]+(?:\s|$)`)
+var phraseEnd = match(`[.,;:!?—]+(?:\s|$)`)
 
 func addAmounts(amounts map[string]string, words []string) {
 	for i, w := range words {
@@ -249,7 +248,7 @@ func slotTable(list map[string]string) map[string]string {
 }
 
 // onceWeekday is a day of one week, not of every.
-var onceWeekday = regexp.MustCompile(`(?i)\b(?:last|next|this|since|until|till) (?:last |next )?\w+day\b`)
+var onceWeekday = match(`(?i)\b(?:last|next|this|since|until|till) (?:last |next )?\w+day\b`)
 
 // weekdaysOf returns the days of the week that a text names, in its order.
 func weekdaysOf(s string) string {

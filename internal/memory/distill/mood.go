@@ -1,7 +1,6 @@
 package distill
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -68,10 +67,10 @@ func classify(s *sentence, t *turn) mood {
 }
 
 // behaviour is a liking or dislike of what the assistant does.
-var behaviour = regexp.MustCompile(`\b(?:i|we) (?:\w+ )?(?:hate|like|love|prefer|dislike|can't stand|don't like|appreciate)(?: it)? (?:when|if) you (?:don't |never |always )?\w+ \w+`)
+var behaviour = match(`\b(?:i|we) (?:\w+ )?(?:hate|like|love|prefer|dislike|can't stand|don't like|appreciate)(?: it)? (?:when|if) you (?:don't |never |always )?\w+ \w+`)
 
 // endsInOrder draws an order from what the sentence tells.
-var endsInOrder = regexp.MustCompile(`, so (?:please )?(?:don't|do not|never|always|only) \w+ (?:\w+ )?(?:me|us|my|our)\b`)
+var endsInOrder = match(`, so (?:please )?(?:don't|do not|never|always|only) \w+ (?:\w+ )?(?:me|us|my|our)\b`)
 
 // steers reports text that must not be learned from whoever shows it.
 func steers(text string) bool {
@@ -85,24 +84,24 @@ func steers(text string) bool {
 }
 
 // asksReminder matches a request to be told something later, also as a question.
-var asksReminder = regexp.MustCompile(`\b(?:remind (?:me|us|both)|(?:ping|nudge|poke|prod|buzz|nag) (?:me|us) (?:to|so)|(?:ping|nudge|poke|prod|buzz|alert|notify|warn|nag|text|message|wake|tell) (?:me|us) (?:on|at|every|each|in (?:a|an|the|\d|two|three|four|five|six)|next|tomorrow|tonight|again (?:on|in)|when it|a (?:day|week)|one (?:day|week)|the (?:day|week|evening|morning|night) before|mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?|before|by|about|around|from)` +
+var asksReminder = match(`\b(?:remind (?:me|us|both)|(?:ping|nudge|poke|prod|buzz|nag) (?:me|us) (?:to|so)|(?:ping|nudge|poke|prod|buzz|alert|notify|warn|nag|text|message|wake|tell) (?:me|us) (?:on|at|every|each|in (?:a|an|the|\d|two|three|four|five|six)|next|tomorrow|tonight|again (?:on|in)|when it|a (?:day|week)|one (?:day|week)|the (?:day|week|evening|morning|night) before|mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?|before|by|about|around|from)` +
 	`|(?:set|make|add|create|schedule|put in|i need|i'd like|want) (?:me |us |up )?(?:a |an |another |the )?(?:\w+ )?reminders?|don't let (?:me|us) forget|make sure (?:i|we) (?:don't forget|remember)|erinner\w* (?:mich|uns)|recu[eé]rdame|av[ií]same|提醒我)\b|\breminder:|提醒我`)
 
-var declinesReminder = regexp.MustCompile(`\b(?:don't|do not|no need to|stop|never|needn't|you can stop|without) (?:ever )?(?:remind|ping|nudg|nag|message|messag|text|tell|wake|notify|alert|warn|poke|prod|buzz)|\bremind me (?:what|how|why|who|where|which|again (?:what|how|why|who|where))\b`)
+var declinesReminder = match(`\b(?:don't|do not|no need to|stop|never|needn't|you can stop|without) (?:ever )?(?:remind|ping|nudg|nag|message|messag|text|tell|wake|notify|alert|warn|poke|prod|buzz)|\bremind me (?:what|how|why|who|where|which|again (?:what|how|why|who|where))\b`)
 
 // inFun matches marks of laughter and of jest at the end of what they colour; at
 // the head they answer the joke of another.
-var inFun = regexp.MustCompile(`\b(?:just |only |i'm |totally )?(?:kidding|joking|jk)\b|\bas(?:king)? for a friend\b|\bpulling your leg\b|(?:^|\s)/s\b|\bhaha|\b(?:lol|lmao|rofl|hehe|hihi|jaja(?:ja)?)\b|😂|🤣|😜|😉|;-?\)`)
+var inFun = match(`\b(?:just |only |i'm |totally )?(?:kidding|joking|jk)\b|\bas(?:king)? for a friend\b|\bpulling your leg\b|(?:^|\s)/s\b|\bhaha|\b(?:lol|lmao|rofl|hehe|hihi|jaja(?:ja)?)\b|😂|🤣|😜|😉|;-?\)`)
 
-var laughLead = regexp.MustCompile(`^(?:ha(?:ha)+|lol|lmao|hehe|hihi|jajaja?)\b[\s,.!]*`)
+var laughLead = match(`^(?:ha(?:ha)+|lol|lmao|hehe|hihi|jajaja?)\b[\s,.!]*`)
 
 var (
-	conditional = regexp.MustCompile(`\b(?:if|wenn|si|unless|provided)\b`)
+	conditional = match(`\b(?:if|wenn|si|unless|provided)\b`)
 	// remote conditionals: what is imagined, not planned.
-	remote   = regexp.MustCompile(`\b(?:would|wouldn't|i'd|we'd|you'd|he'd|she'd|they'd|it'd|could|couldn't|hätte|würde|wäre|sería|haría)\b`)
-	fancy    = regexp.MustCompile(`\b(?:if (?:i|we|you|he|she|they|it|this|that|the \w+|money|budget|time) (?:ever|were|was|had|won|could|did|wasn't|weren't|hadn't|lived|owned|got|became|ruled|knew)|if only|what if|imagine|suppose|supposing|say we|pretend|let's pretend|picture this|in (?:an?|another|my next) (?:perfect|ideal|parallel|other|different)?\s*(?:world|life|universe|dimension)|in my dreams|i wish|wish i|wish we|would be (?:fun|nice|funny|cool|great|lovely|hilarious)|wouldn't it be|one day i'?(?:ll|d)?|some ?day|dream of|dreaming of|daydream|hypothetically|in theory|stell dir vor|imagínate|ojalá|was wäre wenn|假如|如果我是|要是)\b`)
-	wishes   = regexp.MustCompile(`\b(?:i|we)(?:'d| would) (?:love|like|rather|prefer|appreciate)\b`)
-	standing = regexp.MustCompile(`\b(?:i'd rather|i would rather|we'd rather|i'd prefer|i would prefer|we'd prefer|i'd like (?:you|it|the|all|my|our|to get|to have|to be|to see)|rather)\b`)
+	remote   = match(`\b(?:would|wouldn't|i'd|we'd|you'd|he'd|she'd|they'd|it'd|could|couldn't|hätte|würde|wäre|sería|haría)\b`)
+	fancy    = match(`\b(?:if (?:i|we|you|he|she|they|it|this|that|the \w+|money|budget|time) (?:ever|were|was|had|won|could|did|wasn't|weren't|hadn't|lived|owned|got|became|ruled|knew)|if only|what if|imagine|suppose|supposing|say we|pretend|let's pretend|picture this|in (?:an?|another|my next) (?:perfect|ideal|parallel|other|different)?\s*(?:world|life|universe|dimension)|in my dreams|i wish|wish i|wish we|would be (?:fun|nice|funny|cool|great|lovely|hilarious)|wouldn't it be|one day i'?(?:ll|d)?|some ?day|dream of|dreaming of|daydream|hypothetically|in theory|stell dir vor|imagínate|ojalá|was wäre wenn|假如|如果我是|要是)\b`)
+	wishes   = match(`\b(?:i|we)(?:'d| would) (?:love|like|rather|prefer|appreciate)\b`)
+	standing = match(`\b(?:i'd rather|i would rather|we'd rather|i'd prefer|i would prefer|we'd prefer|i'd like (?:you|it|the|all|my|our|to get|to have|to be|to see)|rather)\b`)
 )
 
 // isSupposing reports what is imagined. A condition of the present with an order
@@ -123,7 +122,7 @@ func isSupposing(lower string) bool {
 
 // fantasies are first persons in the conditional without a condition, and orders
 // to a world that is not there.
-var fantasies = regexp.MustCompile(`^(?:\w+[, ]+){0,3}(?:i'd|we'd|i would|we would|he'd|she'd|they'd) (?:\w+ )?(?:be|have|go|do|get|put|buy|live|move|call|marry|sleep|need|die|sit|say|fire|skip|just|never|probably|honestly|definitely|end|run|make|take|build|pay|tell|call)\b`)
+var fantasies = match(`^(?:\w+[, ]+){0,3}(?:i'd|we'd|i would|we would|he'd|she'd|they'd) (?:\w+ )?(?:be|have|go|do|get|put|buy|live|move|call|marry|sleep|need|die|sit|say|fire|skip|just|never|probably|honestly|definitely|end|run|make|take|build|pay|tell|call)\b`)
 
 // isQuestion reports questions, also without a question mark.
 func isQuestion(s *sentence, core []word, lower string) bool {
@@ -154,13 +153,13 @@ func isQuestion(s *sentence, core []word, lower string) bool {
 
 var (
 	// questionTag is a question mark behind a statement.
-	questionTag = regexp.MustCompile(`,\s*(?:right|ok|okay|yeah|yes|no|remember|you know|see|eh|huh|innit|isn't it|doesn't it|don't we|didn't i|didn't we|haven't i|aren't we|won't you|will you|deal|gell|oder|verdad)\s*\?+$|\bdid i (?:say|mention|tell you)\s*\?+$`)
+	questionTag = match(`,\s*(?:right|ok|okay|yeah|yes|no|remember|you know|see|eh|huh|innit|isn't it|doesn't it|don't we|didn't i|didn't we|haven't i|aren't we|won't you|will you|deal|gell|oder|verdad)\s*\?+$|\bdid i (?:say|mention|tell you)\s*\?+$`)
 	// openQuestion asks without the form of a question.
-	openQuestion = regexp.MustCompile(`\b(?:i wonder|wondering (?:if|whether|what|how)|no idea (?:if|whether|what|how|why)|remind me (?:what|how|why|who|where|again)|tell me (?:what|how|why|who|where|again)|your (?:opinion|thoughts|take)|thoughts\b$|mad question|quick question|stupid question|silly question)\b`)
+	openQuestion = match(`\b(?:i wonder|wondering (?:if|whether|what|how)|no idea (?:if|whether|what|how|why)|remind me (?:what|how|why|who|where|again)|tell me (?:what|how|why|who|where|again)|your (?:opinion|thoughts|take)|thoughts\b$|mad question|quick question|stupid question|silly question)\b`)
 )
 
 // undecided phrases keep a plan open; the sentence tells no fact then.
-var undecided = regexp.MustCompile(`\b(?:not (?:sure|certain|decided)|no idea|we'll see|i'll see|let's see|will see|remains to be seen|haven't decided|hasn't decided|undecided|still (?:thinking|deciding|unsure|torn)|thinking (?:about|of|aloud|out loud)|toying with|tempted to|playing with the idea|might (?:have to|be|get|go|do|try|move|switch|need|want|buy|take|also|as well)|may (?:have to|be able|need|switch|move|try)|i guess|i suppose|i'd say|i would say|nothing yet|ask me (?:again|later|on|next|tomorrow|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|don't (?:answer|quote me|hold me)|to be decided|tbd|up in the air|either .{1,40} or|or maybe|torn between|could also|should (?:i|we) (?:maybe|perhaps)|we could|i could|one of these days|ich überlege|mal sehen|no sé si|a lo mejor)\b`)
+var undecided = match(`\b(?:not (?:sure|certain|decided)|no idea|we'll see|i'll see|let's see|will see|remains to be seen|haven't decided|hasn't decided|undecided|still (?:thinking|deciding|unsure|torn)|thinking (?:about|of|aloud|out loud)|toying with|tempted to|playing with the idea|might (?:have to|be|get|go|do|try|move|switch|need|want|buy|take|also|as well)|may (?:have to|be able|need|switch|move|try)|i guess|i suppose|i'd say|i would say|nothing yet|ask me (?:again|later|on|next|tomorrow|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|don't (?:answer|quote me|hold me)|to be decided|tbd|up in the air|either .{1,40} or|or maybe|torn between|could also|should (?:i|we) (?:maybe|perhaps)|we could|i could|one of these days|ich überlege|mal sehen|no sé si|a lo mejor)\b`)
 
 func isWavering(lower string) bool {
 	if undecided.MatchString(lower) && !settles.MatchString(lower) {
@@ -175,15 +174,15 @@ func isWavering(lower string) bool {
 }
 
 // settles are words by which a sentence ends the wavering it starts with.
-var settles = regexp.MustCompile(`\b(?:decided|decision|settled|it is(?:,|\.|$)|final|go with|going with|went with)\b`)
+var settles = match(`\b(?:decided|decision|settled|it is(?:,|\.|$)|final|go with|going with|went with)\b`)
 
 // reported matches the words of a third person; what authorities order or find is
 // a fact about the user all the same.
 var (
-	reported = regexp.MustCompile(`\b(?:(?:he|she|they|people|some) (?:say|claim|reckon|think|swear|believe)|[a-z]+ (?:says|said|claims|claimed|reckons|reckoned|thinks|thought|swears|swore|insists|insisted|believes|joked|jokes)|[a-z]+ (?:wants to know|asks if|asked if|asks whether|asked whether|keeps? (?:saying|telling|asking)|told (?:me|us|him|her|them)|swears by|recommends|suggests|suggested|recommended))\b`)
-	selfSaid = regexp.MustCompile(`\b(?:i|we|you) (?:said|say|told|think|thought|believe|reckon|swear|asked|suggest|recommend)\b`)
+	reported = match(`\b(?:(?:he|she|they|people|some) (?:say|claim|reckon|think|swear|believe)|[a-z]+ (?:says|said|claims|claimed|reckons|reckoned|thinks|thought|swears|swore|insists|insisted|believes|joked|jokes)|[a-z]+ (?:wants to know|asks if|asked if|asks whether|asked whether|keeps? (?:saying|telling|asking)|told (?:me|us|him|her|them)|swears by|recommends|suggests|suggested|recommended))\b`)
+	selfSaid = match(`\b(?:i|we|you) (?:said|say|told|think|thought|believe|reckon|swear|asked|suggest|recommend)\b`)
 	// authorities are those whose word settles a matter of fact.
-	authorities = regexp.MustCompile(`\b(?:doctor|dr\.?|gp|surgeon|consultant|nurse|midwife|dentist|vet|physio|specialist|hospital|clinic|lab|pharmacist|bank|landlord|landlady|school|teacher|kindergarten|nursery|council|ministry|authority|airline|insurance|insurer|embassy|court|lawyer|solicitor|accountant|tax|boss|manager|client|customer|legal|security|supervisor|professor|examiner|vendor|supplier|provider|support|mechanic|garage|electrician|plumber|inspector|publisher|editor|hr|management|ärztin|arzt)\b`)
+	authorities = match(`\b(?:doctor|dr\.?|gp|surgeon|consultant|nurse|midwife|dentist|vet|physio|specialist|hospital|clinic|lab|pharmacist|bank|landlord|landlady|school|teacher|kindergarten|nursery|council|ministry|authority|airline|insurance|insurer|embassy|court|lawyer|solicitor|accountant|tax|boss|manager|client|customer|legal|security|supervisor|professor|examiner|vendor|supplier|provider|support|mechanic|garage|electrician|plumber|inspector|publisher|editor|hr|management|ärztin|arzt)\b`)
 )
 
 // isReported tells what others say. A decision of the user's that somebody is only
@@ -222,10 +221,10 @@ var imperativeVerbs = wordSet(`run show give keep use write send make put try ch
 	halte verwende benutze schreib schreibe antworte nimm mach gib zeig vermeide usa responde escribe evita pon dame`)
 
 // lasting makes a rule of a phrase without a verb: "short answers from now on".
-var lasting = regexp.MustCompile(`\b(?:from now on|in future|in the future|going forward|by default)\b`)
+var lasting = match(`\b(?:from now on|in future|in the future|going forward|by default)\b`)
 
 // reportsBack ends a task: "and tell me the numbers".
-var reportsBack = regexp.MustCompile(`\b(?:and|then) (?:tell|show|send|give|let) me\b|\band report\b`)
+var reportsBack = match(`\b(?:and|then) (?:tell|show|send|give|let) me\b|\band report\b`)
 
 // nounNext are words that show that an imperative-looking first word is a noun or
 // the subject: "Change of plan", "Run went well".
@@ -264,23 +263,23 @@ func isImperative(core []word, lower string) bool {
 	return imperativeVerbs[first] && !nounNext[second] && !strings.HasSuffix(first, "s") && !strings.Contains(core[0].after, ":")
 }
 
-var noTalk = regexp.MustCompile(`\bno (?:idea|worries|problem|rush|wait|thanks|thank|way|need|doubt|wonder|clue|matter|hurry|offence|offense|pressure|luck|news|sign|one|but|that|it|i|we|he|she|they|longer|more|budget|time|money|space|chance|point|reason|sense)\b|\b(?:forget it|never mind|leave it|skip it)\b`)
+var noTalk = match(`\bno (?:idea|worries|problem|rush|wait|thanks|thank|way|need|doubt|wonder|clue|matter|hurry|offence|offense|pressure|luck|news|sign|one|but|that|it|i|we|he|she|they|longer|more|budget|time|money|space|chance|point|reason|sense)\b|\b(?:forget it|never mind|leave it|skip it)\b`)
 
-var decides = regexp.MustCompile(`\b(?:let's (?:go with|stick (?:with|to)|call it|use|take|settle on|do it on|keep|make it|switch to|move to|stay with|aim for|say)|go with)\b`)
+var decides = match(`\b(?:let's (?:go with|stick (?:with|to)|call it|use|take|settle on|do it on|keep|make it|switch to|move to|stay with|aim for|say)|go with)\b`)
 
 // standingMarks make an instruction hold beyond the moment; momentMarks tie it to
 // the moment.
 var (
-	standingMarks = regexp.MustCompile(`\b(?:always|never|every|each|any|anything|anywhere|anyone|ever|everything|everyone|from now on|from here on|going forward|in future|in the future|by default|in general|generally|as a rule|whenever|when (?:you|i|we)|if (?:you|i|we|it|there|something|a|an)|unless|at all times|at all|max|maximum|at most|at least|no more than|instead of|rather than|with me|to me|for me|please list|without asking|directly|both|again and again|all|immer|nie|niemals|jeden|jede|siempre|nunca|nur|one (?:thing|line|sentence)|straight to|(?:after|before|until) (?:\d{1,2}(?:[.:]\d\d)?|six|seven|eight|nine|ten|eleven|noon|midnight)|on (?:weekends|mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays))\b|, not \b|\bnot whole\b`)
-	momentMarks   = regexp.MustCompile(`\b(?:yet|right now|just now|for now|this (?:one|time|once|file|page|message|test|line|bit|thing|function|text)|that (?:one|to|in|again|file|last|back|up|down|for)|the (?:next|last|first|previous|rest|second|third) (?:one|bit|message|version|step|part|paragraph|line|sentence|file|answer)|the next|the last (?:message|answer|one)|tomorrow|tonight|today|quickly|quick|a moment|a sec|a minute|again please|once more|one more|here's|it (?:now|again|in|up|down|off|on|out)|where i|what i|of the tests|myself|ourselves)\b|^(?:try|wait|look|go|do|run|check|measure|fetch|search|find|draft|translate|compare|calculate|explain|tell|guess|think|leave|forget|commit|read|wrap|ship|skip) (?:it|that|this|them|me|on|for|the|a|an)\b|^(?:leave|forget|skip|drop|do|run|ship|try|commit|merge|undo|revert|read|send) (?:it|that|this|them)\b`)
+	standingMarks = match(`\b(?:always|never|every|each|any|anything|anywhere|anyone|ever|everything|everyone|from now on|from here on|going forward|in future|in the future|by default|in general|generally|as a rule|whenever|when (?:you|i|we)|if (?:you|i|we|it|there|something|a|an)|unless|at all times|at all|max|maximum|at most|at least|no more than|instead of|rather than|with me|to me|for me|please list|without asking|directly|both|again and again|all|immer|nie|niemals|jeden|jede|siempre|nunca|nur|one (?:thing|line|sentence)|straight to|(?:after|before|until) (?:\d{1,2}(?:[.:]\d\d)?|six|seven|eight|nine|ten|eleven|noon|midnight)|on (?:weekends|mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays))\b|, not \b|\bnot whole\b`)
+	momentMarks   = match(`\b(?:yet|right now|just now|for now|this (?:one|time|once|file|page|message|test|line|bit|thing|function|text)|that (?:one|to|in|again|file|last|back|up|down|for)|the (?:next|last|first|previous|rest|second|third) (?:one|bit|message|version|step|part|paragraph|line|sentence|file|answer)|the next|the last (?:message|answer|one)|tomorrow|tonight|today|quickly|quick|a moment|a sec|a minute|again please|once more|one more|here's|it (?:now|again|in|up|down|off|on|out)|where i|what i|of the tests|myself|ourselves)\b|^(?:try|wait|look|go|do|run|check|measure|fetch|search|find|draft|translate|compare|calculate|explain|tell|guess|think|leave|forget|commit|read|wrap|ship|skip) (?:it|that|this|them|me|on|for|the|a|an)\b|^(?:leave|forget|skip|drop|do|run|ship|try|commit|merge|undo|revert|read|send) (?:it|that|this|them)\b`)
 	// standingVerbs govern lasting behaviour where their object is not one thing
 	// at hand.
 	standingVerbs   = wordSet(`keep use avoid prefer stick treat assume stop answer reply respond spell speak talk address default include exclude round prefix format cap limit mind expect call halte verwende benutze antworte vermeide usa responde evita`)
-	standingRequest = regexp.MustCompile(`\b(?:can|could|would|will) (?:you|we)\b.*\b(?:always|never|from now on|by default|every time|in future|in general|stop (?:using|adding|saying|sending|putting|doing|with))\b`)
+	standingRequest = match(`\b(?:can|could|would|will) (?:you|we)\b.*\b(?:always|never|from now on|by default|every time|in future|in general|stop (?:using|adding|saying|sending|putting|doing|with))\b`)
 	// politely asked restraint of the moment, in fun.
-	restraint = regexp.MustCompile(`^(?:please )?(?:stop|don't) (?:being|be|start|tell|worry|laugh|judge|ask|look|mention it|you|even|bother|answer|get me|say)\b|\bdon't you\b`)
+	restraint = match(`^(?:please )?(?:stop|don't) (?:being|be|start|tell|worry|laugh|judge|ask|look|mention it|you|even|bother|answer|get me|say)\b|\bdon't you\b`)
 	// acknowledged is how an assistant takes a rule, in contrast to doing a task.
-	acknowledged = regexp.MustCompile(`(?i)^(?:got it|understood|noted|will do|deal|agreed|of course|verstanden|entendido|notiert|sure[:,]|ok(?:ay)?[:,]|clear[:,]|makes sense)|\b(?:noted|understood|it is|stays|from now on|every time|always|only)\b|^(?:no|never|always) \w+`)
+	acknowledged = match(`(?i)^(?:got it|understood|noted|will do|deal|agreed|of course|verstanden|entendido|notiert|sure[:,]|ok(?:ay)?[:,]|clear[:,]|makes sense)|\b(?:noted|understood|it is|stays|from now on|every time|always|only)\b|^(?:no|never|always) \w+`)
 )
 
 // isStanding tells a lasting instruction from a task.

@@ -1,7 +1,6 @@
 package distill
 
 import (
-	"regexp"
 	"slices"
 	"unicode"
 )
@@ -149,7 +148,7 @@ func isShort(v *view) bool { return len(v.core) <= 5 }
 
 // personAside is an apposition that says who somebody is, inside a sentence that
 // does something else: "Tell that to Ana, she's our landlady."
-var personAside = regexp.MustCompile(`\p{Lu}[\pL'’-]+(?: \p{Lu}[\pL'’-]+)?,? (?:who(?:['’]s| is)|s?he(?:['’]s| is)) (?:my|our|the) [^,.;:!?"“]+`)
+var personAside = match(`\p{Lu}[\pL'’-]+(?: \p{Lu}[\pL'’-]+)?,? (?:who(?:['’]s| is)|s?he(?:['’]s| is)) (?:my|our|the) [^,.;:!?"“]+`)
 
 // asideOf returns such an apposition as a statement of its own, or nil.
 func asideOf(s *sentence, t *turn) *view {
@@ -192,4 +191,4 @@ func looksSecret(w string) bool {
 	return len(w) >= 10 && upper && lower && digit && turns >= 5
 }
 
-var takesBack = regexp.MustCompile(`^(?:\w+ )?(?:just |only |i'm |totally )?(?:kidding|joking|jk)\b`)
+var takesBack = match(`^(?:\w+ )?(?:just |only |i'm |totally )?(?:kidding|joking|jk)\b`)

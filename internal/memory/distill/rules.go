@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -101,7 +100,7 @@ func (r *reading) keepMeasurements(b Batch) {
 	}
 }
 
-var comparesFigures = regexp.MustCompile(`(?i)\bfrom \S*\d.{0,40}? to \S*\d|\d.{0,60}\b(?:before|after|faster|slower|instead of|against|versus|vs\.?|down from|up from|compared)\b`)
+var comparesFigures = match(`(?i)\bfrom \S*\d.{0,40}? to \S*\d|\d.{0,60}\b(?:before|after|faster|slower|instead of|against|versus|vs\.?|down from|up from|compared)\b`)
 
 // figuresFrom counts the numbers of a sentence that stand in a tool's result,
 // also rounded.

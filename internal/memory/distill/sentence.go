@@ -1,7 +1,6 @@
 package distill
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -234,7 +233,7 @@ func wordsOf(text string, mask []byte) []word {
 }
 
 // joins words in writing where they are two: a dash or an ellipsis between them.
-var wordJoint = regexp.MustCompile(`—|–|--|\.\.\.|…|→|->|，|、|；|：`)
+var wordJoint = match(`—|–|--|\.\.\.|…|→|->|，|、|；|：`)
 
 // appendWords adds the word or words of one stretch without blanks.
 func appendWords(out []word, text string, i, j int, code bool) []word {
@@ -263,14 +262,14 @@ func isAround(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("€$£%°+#_/@«»", r)
 }
 
-var codeForm = regexp.MustCompile(`[\pL\d]_[\pL\d]|^/\w|\w/\w*$|[a-z]\.[a-z]\w|::|[a-z][A-Z]\w*[a-z]|^[a-z]+\d+[a-z]*$|^v?\d+(\.\d+)+$|^[A-Z][A-Z0-9]+-\d+|^--?[a-z]|^#\d`)
+var codeForm = match(`[\pL\d]_[\pL\d]|^/\w|\w/\w*$|[a-z]\.[a-z]\w|::|[a-z][A-Z]\w*[a-z]|^[a-z]+\d+[a-z]*$|^v?\d+(\.\d+)+$|^[A-Z][A-Z0-9]+-\d+|^--?[a-z]|^#\d`)
 
 // looksLikeCode reports identifiers, paths, versions and ticket numbers.
 func looksLikeCode(s string) bool { return codeForm.MatchString(s) }
 
 // introducesPaste matches the lead of a text that somebody else wrote, up to its
 // colon.
-var introducesPaste = regexp.MustCompile(`(?i)^(?:(?:and |ok |so )*(?:from|by) (?:the |my |our |their |a )?[\w' ]{2,30}(?:, [\w' ]{2,40})?|(?:.*\b)?(?:` +
+var introducesPaste = match(`(?i)^(?:(?:and |ok |so )*(?:from|by) (?:the |my |our |their |a )?[\w' ]{2,30}(?:, [\w' ]{2,40})?|(?:.*\b)?(?:` +
 	`(?:says|said|wrote|writes|writing|texted|messaged|told (?:me|us)|printed|posted|pasted|forwarded|sent(?: (?:me|us))?|shared|replied|answered|schreibt|schrieb|sagt|sagte|meinte|dice|dijo|escribi[oó])(?: [\w.,' ]{0,40})?` +
 	`|(?:here'?s|here is|this is|got|found|read|saw)\b[^:]{0,60}\b(?:note|notes|mail|e-?mail|letter|message|text|post|blog|thread|forum|article|docs?|readme|review|comment|page|output|log|quote|flyer|ad|snippet|paragraph|newsletter)[^:]{0,40}` +
 	`|(?:note|nota|notiz|mail|letter|message|text|comment|post|review)s? (?:from|by|of|de|von|on)\b[^:]{0,60}` +
@@ -279,7 +278,7 @@ var introducesPaste = regexp.MustCompile(`(?i)^(?:(?:and |ok |so )*(?:from|by) (
 
 // adopts matches the beginning of a sentence in which the user makes a text that
 // went before their own.
-var adopts = regexp.MustCompile(`(?i)^(?:(?:and|ok|okay|right|grand|so|well|yes|yeah|good|great|fine|translated|meaning)[, ]+)*` +
+var adopts = match(`(?i)^(?:(?:and|ok|okay|right|grand|so|well|yes|yeah|good|great|fine|translated|meaning)[, ]+)*` +
 	`(?:so|that'?s (?:where|what|why|how|when|our|my|a|the|true|right|correct|also|now)|that is (?:where|what|why|how|when|our|my|true|right)|(?:that|it|this|which) means|which (?:is|means|was|we)|and that'?s (?:how|what|why|where)|meaning|in (?:english|short)|i\.?e\.?|heißt|das heißt|o sea|es decir|true(?: enough)?|i agree|agreed|same (?:here|for me)|guilty)\b`)
 
 // markPasted sets explains, and extends pasted over the sentences that follow an introduction of
@@ -316,4 +315,4 @@ func markPasted(all []sentence) []sentence {
 
 // ownColon matches leads that look like an introduction and announce the user's
 // own words.
-var ownColon = regexp.MustCompile(`(?i)^[^:]*\b(?:i|we|i'm|we're|decision|decided|rule|rules|reminder|update|news|plan|change|correction|summary|status|auf deutsch|in german|in english|in spanish|en español)\b[^:]*:`)
+var ownColon = match(`(?i)^[^:]*\b(?:i|we|i'm|we're|decision|decided|rule|rules|reminder|update|news|plan|change|correction|summary|status|auf deutsch|in german|in english|in spanish|en español)\b[^:]*:`)

@@ -1,7 +1,6 @@
 package distill
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -119,56 +118,56 @@ var signals = []signal{
 
 var (
 	// definition is a copula that tells what, who or where the subject is.
-	definition = regexp.MustCompile(`\b(?:is|are|'s|was|'re|i'm|we're|\w+'s|ist|sind|es|son) (?:now |still |also |actually |only |just |called |named |eine? |the one |about |around |currently )*(?:a|an|the|my|our|his|her|their|in|on|at|from|by|with|under|behind|next|called|named|one|two|three|ein|eine|una?|\d\S*|[a-z]+ (?:in|at|from|of|for))\b|\b(?:called|named|born|located|based|written|built|stored|hosted) (?:in|at|on|with|by|\w+)\b`)
+	definition = match(`\b(?:is|are|'s|was|'re|i'm|we're|\w+'s|ist|sind|es|son) (?:now |still |also |actually |only |just |called |named |eine? |the one |about |around |currently )*(?:a|an|the|my|our|his|her|their|in|on|at|from|by|with|under|behind|next|called|named|one|two|three|ein|eine|una?|\d\S*|[a-z]+ (?:in|at|from|of|for))\b|\b(?:called|named|born|located|based|written|built|stored|hosted) (?:in|at|on|with|by|\w+)\b`)
 	// thingWorks has a thing for its subject and a verb of the present.
-	thingWorks = regexp.MustCompile(`^(?:\w+ )?(?:the|our|each|every|all) (?:[\pL\d_-]+ ){1,4}\w+(?:s|are|must|can)\b`)
-	recurring  = regexp.MustCompile(`\b(?:on|every|each) (?:\w+ )?(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:once|twice|three times|\d+ times|\d+x) (?:a|per|each|every) \w+|\b(?:a|per) (?:day|week|month|year|night)\b|\bsince\b`)
-	obliges    = regexp.MustCompile(`\b(?:have to|has to|had to|need to|needs to|supposed to|not allowed|can't (?:have|eat|do|drink|take|use|work|be)|cannot|may not|must not|no more than|up to|at least|at most|wants? (?:it|us|the|every|all|a|\d+)|stick to|instead of|rather than|not in)\b`)
-	futureForm = regexp.MustCompile(`\b(?:will|i'll|we'll|she'll|he'll|they'll|going to|gonna|'m \w+ing|'re \w+ing|is \w+ing|are \w+ing|is on|are on|is at|starts?|begins?|due|booked|flying|leaving|planned|scheduled|appointment|launch|release|deadline|until|from|by|comes?|gets?|getting)\b`)
-	announces  = regexp.MustCompile(`\b(?:by the way|btw|for the record|fyi|something you should know|you should know|to know|heads up|news|update|decision|change of plan|note that|nota bene|keep in mind|remember that|remember:|important|house rules?|as of|from now on|übrigens|por cierto)\b`)
-	notes      = regexp.MustCompile(`(?i)\b(?:noted|got it|understood|congratulations|congrats|i'll (?:keep|remember|bear|stick|use|avoid|move|update|leave|plan|note)|it is[.,!]|stays?\b|important one|filed|on the list|notiert|verstanden|in the calendar|good to know|thanks for telling|sorry to hear|i'm sorry|happy belated)\b`)
+	thingWorks = match(`^(?:\w+ )?(?:the|our|each|every|all) (?:[\pL\d_-]+ ){1,4}\w+(?:s|are|must|can)\b`)
+	recurring  = match(`\b(?:on|every|each) (?:\w+ )?(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:once|twice|three times|\d+ times|\d+x) (?:a|per|each|every) \w+|\b(?:a|per) (?:day|week|month|year|night)\b|\bsince\b`)
+	obliges    = match(`\b(?:have to|has to|had to|need to|needs to|supposed to|not allowed|can't (?:have|eat|do|drink|take|use|work|be)|cannot|may not|must not|no more than|up to|at least|at most|wants? (?:it|us|the|every|all|a|\d+)|stick to|instead of|rather than|not in)\b`)
+	futureForm = match(`\b(?:will|i'll|we'll|she'll|he'll|they'll|going to|gonna|'m \w+ing|'re \w+ing|is \w+ing|are \w+ing|is on|are on|is at|starts?|begins?|due|booked|flying|leaving|planned|scheduled|appointment|launch|release|deadline|until|from|by|comes?|gets?|getting)\b`)
+	announces  = match(`\b(?:by the way|btw|for the record|fyi|something you should know|you should know|to know|heads up|news|update|decision|change of plan|note that|nota bene|keep in mind|remember that|remember:|important|house rules?|as of|from now on|übrigens|por cierto)\b`)
+	notes      = match(`(?i)\b(?:noted|got it|understood|congratulations|congrats|i'll (?:keep|remember|bear|stick|use|avoid|move|update|leave|plan|note)|it is[.,!]|stays?\b|important one|filed|on the list|notiert|verstanden|in the calendar|good to know|thanks for telling|sorry to hear|i'm sorry|happy belated)\b`)
 	// judges is a verdict without a fact: "that's lovely", "she's a star".
-	judges         = regexp.MustCompile(`^(?:(?:that|it|this|he|she|they|you|which)(?:'s|'re| is| was| are| were| sounds| looks| feels| would be)|looks|sounds|feels|what an?|how|so) (?:\w+ ){0,3}(?:good|great|nice|lovely|perfect|fine|cool|brilliant|awesome|amazing|wonderful|beautiful|gorgeous|terrible|awful|horrible|bad|sad|funny|hilarious|weird|strange|odd|creepy|mad|crazy|genius|adorable|cute|fair|true|right|wrong|easy|boring|excellent|handy|useful|class|star|legend|hero|angel|better|best|worse|worst|fun|rubbish|nonsense|shame|pity|joke|classic|crime|tempting|magic|day|week|relief|plan|idea|treat|mess|disaster|disgrace|it)$`)
-	aboutAssistant = regexp.MustCompile(`^(?:you|you're|you've|you'll|you'd|your|thank you|thanks|i (?:love|like) (?:you|it|that|this|when|how|a \w+ (?:who|that))|love (?:it|that|this)|i knew|told you|as i said|we talked|i (?:said|told|asked|know|see|mean|can read|knew|thought|hope|bet|promise|swear))\b`)
-	courtesy       = regexp.MustCompile(`\b(?:thanks|thank you|thx|cheers|sorry|hello|hi|bye|goodbye|good ?night|good morning|see you|talk (?:soon|later)|have a (?:good|nice)|you're a|well done|nice one|good (?:one|catch|work|job|point)|never ?mind|no worries|welcome)\b`)
-	vague          = regexp.MustCompile(`\b(?:you know what i mean|or whatever|or something|i mean|like a (?:stone|rock|baby|log|pro|king|queen)|says me|to be honest i|feels like|as if|basically|literally|god help|of all things|for the love of|apparently|supposedly|allegedly|somehow|on my feet|on my knees|on its last legs|over the moon|under the weather)\b`)
-	atHand         = regexp.MustCompile(`\b(?:here's|here is|here are|let me|i'll (?:look|see|check|try|ask|send|paste|read|go|be back|have a look|do it|take a look|think|tell|walk|explain|show|wait|let)|look at|check this|see (?:below|above|attached)|attached|have a look|back in|be right|brb|hang on|hold on|one sec|wait|just (?:texted|called|told|died|typed|saw|read|realised|realized|noticed|found this)|i (?:ran|pasted|typed|clicked|pressed|copied))\b`)
+	judges         = match(`^(?:(?:that|it|this|he|she|they|you|which)(?:'s|'re| is| was| are| were| sounds| looks| feels| would be)|looks|sounds|feels|what an?|how|so) (?:\w+ ){0,3}(?:good|great|nice|lovely|perfect|fine|cool|brilliant|awesome|amazing|wonderful|beautiful|gorgeous|terrible|awful|horrible|bad|sad|funny|hilarious|weird|strange|odd|creepy|mad|crazy|genius|adorable|cute|fair|true|right|wrong|easy|boring|excellent|handy|useful|class|star|legend|hero|angel|better|best|worse|worst|fun|rubbish|nonsense|shame|pity|joke|classic|crime|tempting|magic|day|week|relief|plan|idea|treat|mess|disaster|disgrace|it)$`)
+	aboutAssistant = match(`^(?:you|you're|you've|you'll|you'd|your|thank you|thanks|i (?:love|like) (?:you|it|that|this|when|how|a \w+ (?:who|that))|love (?:it|that|this)|i knew|told you|as i said|we talked|i (?:said|told|asked|know|see|mean|can read|knew|thought|hope|bet|promise|swear))\b`)
+	courtesy       = match(`\b(?:thanks|thank you|thx|cheers|sorry|hello|hi|bye|goodbye|good ?night|good morning|see you|talk (?:soon|later)|have a (?:good|nice)|you're a|well done|nice one|good (?:one|catch|work|job|point)|never ?mind|no worries|welcome)\b`)
+	vague          = match(`\b(?:you know what i mean|or whatever|or something|i mean|like a (?:stone|rock|baby|log|pro|king|queen)|says me|to be honest i|feels like|as if|basically|literally|god help|of all things|for the love of|apparently|supposedly|allegedly|somehow|on my feet|on my knees|on its last legs|over the moon|under the weather)\b`)
+	atHand         = match(`\b(?:here's|here is|here are|let me|i'll (?:look|see|check|try|ask|send|paste|read|go|be back|have a look|do it|take a look|think|tell|walk|explain|show|wait|let)|look at|check this|see (?:below|above|attached)|attached|have a look|back in|be right|brb|hang on|hold on|one sec|wait|just (?:texted|called|told|died|typed|saw|read|realised|realized|noticed|found this)|i (?:ran|pasted|typed|clicked|pressed|copied))\b`)
 )
 
 var (
 	// introduces says what a thing is for: "it's the service that ...".
-	introduces = regexp.MustCompile(`\b(?:it's|is|are|'s) (?:the|a|an|our|my) [\pL\d' -]{2,40}? (?:that|which|who|where|for)\b|\bnew (?:repo|project|game|client|job|member|colleague|person|flatmate|address|number)\b|\bthis is (?:for )?(?:the|my|our) \S+ (?:repo|project|app|game|thesis|service|team)\b`)
-	caseRule   = regexp.MustCompile(`^(?:if|when|whenever|before|after|unless|once) (?:you|we|it|there|something|someone|a|an|the|any)\b`)
-	givesName  = regexp.MustCompile(`\b(?:(?:it|he|she|they|that|who|which|\w+)(?:'s| is| are| was) called|called|named|title is|name is|name's|known as|nicknamed|heißt|se llama)\b`)
-	justNow    = regexp.MustCompile(`\b(?:i|we|i've|we've|have|has|'s) just \w+(?:ed|t|en|ne|w)\b`)
-	withinHour = regexp.MustCompile(`\bin (?:a|one|two|five|ten|fifteen|twenty|thirty|half an|an|\d+) (?:minutes?|mins?|seconds?|hour|sec|moment)\b|\bright now\b|\bthis minute\b`)
+	introduces = match(`\b(?:it's|is|are|'s) (?:the|a|an|our|my) [\pL\d' -]{2,40}? (?:that|which|who|where|for)\b|\bnew (?:repo|project|game|client|job|member|colleague|person|flatmate|address|number)\b|\bthis is (?:for )?(?:the|my|our) \S+ (?:repo|project|app|game|thesis|service|team)\b`)
+	caseRule   = match(`^(?:if|when|whenever|before|after|unless|once) (?:you|we|it|there|something|someone|a|an|the|any)\b`)
+	givesName  = match(`\b(?:(?:it|he|she|they|that|who|which|\w+)(?:'s| is| are| was) called|called|named|title is|name is|name's|known as|nicknamed|heißt|se llama)\b`)
+	justNow    = match(`\b(?:i|we|i've|we've|have|has|'s) just \w+(?:ed|t|en|ne|w)\b`)
+	withinHour = match(`\bin (?:a|one|two|five|ten|fifteen|twenty|thirty|half an|an|\d+) (?:minutes?|mins?|seconds?|hour|sec|moment)\b|\bright now\b|\bthis minute\b`)
 )
 
 // changeCue are the words of correction and of ending.
-var changeCue = regexp.MustCompile(`\b(?:actually|instead|no longer|not (?:\w+ ){0,3}any ?more|any ?more|anymore|used to|changed|change of|earlier|later than|moved|moving (?:to|off|from|away)|moves|pushed|postponed|rescheduled|shifted|shifts|delayed|brought forward|bumped|cancelled|canceled|called off|put (?:back|off|forward)|double.booked|scratch|closed|fix is in|is leaving|leaving|is off|are off|is out|is gone|are gone|gone|take (?:it|that|the \w+ thing|the earlier thing) back|i was wrong|my mistake|correction|wait,? no|hmm,? no|switch(?:ed|ing)|swap(?:ped|ping)?|replac(?:ed|ing|es)|dropp?(?:ed|ing)|ditched|sold|quit|gave up|stopped|fixed|resolved|solved|no more|new|now|these days|from now|turns out|upgraded|downgraded|(?:raise|lower|increase|reduce|extend|shorten)(?:s|d|ed)? (?:the|our|my|it|its|her|his)|raised|lowered|upped|increased|reduced|doubled|tripled|halved|migration|migrated|put \w+ (?:up|down)|pulled out|rejected|turned down|fell through|after all|back to|takes? over|took over|can go|not the|forget the|goes? to|went (?:to|from)|back to|nicht mehr|jetzt|stattdessen|doch|ya no|ahora|en vez de|finally|found out|turned (?:` + countWords + `)|is done|(?:is|are) (?:fine|ok|okay|allowed) (?:now|too|again)|up to .{1,30} (?:is|are) (?:fine|ok|okay|allowed)|^(?:tried|tested|measured|timed|repeated|redid|reran) (?:it|that|this)|no more|bought|got a new|over to)\b|, (?:and )?not (?:the )?[\pL\d.,-]+(?: \w+)?[.!]*$|\b(?:isn't|aren't|wasn't|is not|not) .{1,40}, (?:but |it's |it is )|\bnot \S+(?: \S+)? but `)
+var changeCue = match(`\b(?:actually|instead|no longer|not (?:\w+ ){0,3}any ?more|any ?more|anymore|used to|changed|change of|earlier|later than|moved|moving (?:to|off|from|away)|moves|pushed|postponed|rescheduled|shifted|shifts|delayed|brought forward|bumped|cancelled|canceled|called off|put (?:back|off|forward)|double.booked|scratch|closed|fix is in|is leaving|leaving|is off|are off|is out|is gone|are gone|gone|take (?:it|that|the \w+ thing|the earlier thing) back|i was wrong|my mistake|correction|wait,? no|hmm,? no|switch(?:ed|ing)|swap(?:ped|ping)?|replac(?:ed|ing|es)|dropp?(?:ed|ing)|ditched|sold|quit|gave up|stopped|fixed|resolved|solved|no more|new|now|these days|from now|turns out|upgraded|downgraded|(?:raise|lower|increase|reduce|extend|shorten)(?:s|d|ed)? (?:the|our|my|it|its|her|his)|raised|lowered|upped|increased|reduced|doubled|tripled|halved|migration|migrated|put \w+ (?:up|down)|pulled out|rejected|turned down|fell through|after all|back to|takes? over|took over|can go|not the|forget the|goes? to|went (?:to|from)|back to|nicht mehr|jetzt|stattdessen|doch|ya no|ahora|en vez de|finally|found out|turned (?:` + countWords + `)|is done|(?:is|are) (?:fine|ok|okay|allowed) (?:now|too|again)|up to .{1,30} (?:is|are) (?:fine|ok|okay|allowed)|^(?:tried|tested|measured|timed|repeated|redid|reran) (?:it|that|this)|no more|bought|got a new|over to)\b|, (?:and )?not (?:the )?[\pL\d.,-]+(?: \w+)?[.!]*$|\b(?:isn't|aren't|wasn't|is not|not) .{1,40}, (?:but |it's |it is )|\bnot \S+(?: \S+)? but `)
 
 // decision are the words that settle something.
-var decision = regexp.MustCompile(`\b(?:(?:i|we|i've|we've|they) (?:\w+ ){0,2}(?:decided|agreed|settled|chose|picked|opted)|decision|decided|settled|let's (?:go with|stick (?:with|to)|call it|use|take|settle on|do it on|keep|make it|switch to|move to|stay with|aim for|say)|(?:going|go|went|we go|goes) (?:with|for)|[\pL\d]+ it is(?: then)?$|it's going to be|we(?:'re| are) (?:moving|switching|migrating|dropping|replacing|getting|taking|keeping|staying|using|going)|we take|we'll (?:use|take|go|do|keep|stay|stick|move|switch|have|get)|^(?:\S+ ){1,4}(?:stays|then)$|final (?:answer|decision|call|version|name)|the (?:plan|deal|winner|favourite|name) is|her call|his call|my call|make (?:it|that) \d\S*|wir haben (?:uns )?(?:beschlossen|entschieden)|hemos decidido|我们决定|instead)\b`)
+var decision = match(`\b(?:(?:i|we|i've|we've|they) (?:\w+ ){0,2}(?:decided|agreed|settled|chose|picked|opted)|decision|decided|settled|let's (?:go with|stick (?:with|to)|call it|use|take|settle on|do it on|keep|make it|switch to|move to|stay with|aim for|say)|(?:going|go|went|we go|goes) (?:with|for)|[\pL\d]+ it is(?: then)?$|it's going to be|we(?:'re| are) (?:moving|switching|migrating|dropping|replacing|getting|taking|keeping|staying|using|going)|we take|we'll (?:use|take|go|do|keep|stay|stick|move|switch|have|get)|^(?:\S+ ){1,4}(?:stays|then)$|final (?:answer|decision|call|version|name)|the (?:plan|deal|winner|favourite|name) is|her call|his call|my call|make (?:it|that) \d\S*|wir haben (?:uns )?(?:beschlossen|entschieden)|hemos decidido|我们决定|instead)\b`)
 
-var preferCue = regexp.MustCompile(`\b(?:i|we|i'd|we'd|i'm|we're|my|i've|ich|wir|yo)\b.{0,25}\b(?:prefer|prefers|rather|can't stand|cannot stand|hate|hates|love|loves|like|likes|dislike|don't like|don't want|want|favourite|favorite|only (?:drink|eat|use|buy|wear|read|listen|work|take|want|ever)|never (?:eat|drink|use|wear|buy|take|touch)|not a fan|big fan|allergic|don't (?:eat|drink|do|use|want)|won't|no fan of|avoid|trinke|esse|mag|bevorzuge|prefiero|me gusta|odio)\b|我(?:喜欢|不喜欢|只|更喜欢)`)
+var preferCue = match(`\b(?:i|we|i'd|we'd|i'm|we're|my|i've|ich|wir|yo)\b.{0,25}\b(?:prefer|prefers|rather|can't stand|cannot stand|hate|hates|love|loves|like|likes|dislike|don't like|don't want|want|favourite|favorite|only (?:drink|eat|use|buy|wear|read|listen|work|take|want|ever)|never (?:eat|drink|use|wear|buy|take|touch)|not a fan|big fan|allergic|don't (?:eat|drink|do|use|want)|won't|no fan of|avoid|trinke|esse|mag|bevorzuge|prefiero|me gusta|odio)\b|我(?:喜欢|不喜欢|只|更喜欢)`)
 
 // emptyObject ends a liking that says nothing: "I love it when that happens".
-var emptyObject = regexp.MustCompile(`\b(?:love|like|hate|want|prefer)s? (?:to|it|that|this|you|them|those|when|how|nothing|to know|a (?:person|man|woman|machine|good|bit|bot|human)|people|your|the (?:way|idea|sound))\b`)
+var emptyObject = match(`\b(?:love|like|hate|want|prefer)s? (?:to|it|that|this|you|them|those|when|how|nothing|to know|a (?:person|man|woman|machine|good|bit|bot|human)|people|your|the (?:way|idea|sound))\b`)
 
 func prefers(v *view) bool {
 	return preferCue.MatchString(v.lower) && !emptyObject.MatchString(v.lower)
 }
 
 var (
-	toKeep       = regexp.MustCompile(`^(?:(?:please|and|also|oh|so) )*(?:remember|note) that \w`)
-	likesThing   = regexp.MustCompile(`^i (?:really |just |absolutely )?(?:like|love|adore|enjoy|hate|dislike|loathe|can't stand|prefer) \w+s?$`)
-	wantsBy      = regexp.MustCompile(`\b(?:wants?|needs?|requires?|insists?|expects?) .{1,60} (?:before|by|until)\b`)
-	belongs      = regexp.MustCompile(`\b(?:go|goes|belongs?|stays?) (?:in|into|on|onto|under) `)
-	faultVerb    = regexp.MustCompile(`\b(?:the|my|our) (?:[\w-]+ ){1,3}(?:leaks|sticks|jams|drips|rattles|overheats|stalls|squeaks|flickers|crashes|hangs)\b`)
-	causeFound   = regexp.MustCompile(`^(?:it|that|the (?:problem|cause|culprit|reason|fault|bug)) (?:was|were|turned out to be) `)
-	bareOutcome  = regexp.MustCompile(`(?i)^(?:all |problem |now )?(?:solved|fixed|sorted|resolved|repaired|gone|done|works(?: (?:now|again))?)(?: now)?[.!]*$`)
-	chineseState = regexp.MustCompile(`我.{0,12}(?:有|叫|是|住|用|必须|需要|工作|养|学|搬)`)
-	chineseAsks  = regexp.MustCompile(`吗|什么|怎么|哪|谁|多少|为什么|几`)
+	toKeep       = match(`^(?:(?:please|and|also|oh|so) )*(?:remember|note) that \w`)
+	likesThing   = match(`^i (?:really |just |absolutely )?(?:like|love|adore|enjoy|hate|dislike|loathe|can't stand|prefer) \w+s?$`)
+	wantsBy      = match(`\b(?:wants?|needs?|requires?|insists?|expects?) .{1,60} (?:before|by|until)\b`)
+	belongs      = match(`\b(?:go|goes|belongs?|stays?) (?:in|into|on|onto|under) `)
+	faultVerb    = match(`\b(?:the|my|our) (?:[\w-]+ ){1,3}(?:leaks|sticks|jams|drips|rattles|overheats|stalls|squeaks|flickers|crashes|hangs)\b`)
+	causeFound   = match(`^(?:it|that|the (?:problem|cause|culprit|reason|fault|bug)) (?:was|were|turned out to be) `)
+	bareOutcome  = match(`(?i)^(?:all |problem |now )?(?:solved|fixed|sorted|resolved|repaired|gone|done|works(?: (?:now|again))?)(?: now)?[.!]*$`)
+	chineseState = match(`我.{0,12}(?:有|叫|是|住|用|必须|需要|工作|养|学|搬)`)
+	chineseAsks  = match(`吗|什么|怎么|哪|谁|多少|为什么|几`)
 )
 
 // likesSomething reports the shortest preference that says something: "I like
@@ -215,7 +214,7 @@ func objectPronoun(core []word) bool {
 
 func isUpperFirst(s string) bool { return s != strings.ToLower(s[:1])+s[1:] }
 
-var pointsBack = regexp.MustCompile(`^(?:\S+ ){0,4}(?:the|that|this) (?:\w+ )?one\b`)
+var pointsBack = match(`^(?:\S+ ){0,4}(?:the|that|this) (?:\w+ )?one\b`)
 
 func has(words []word, set map[string]bool) bool {
 	for _, w := range words {
@@ -246,7 +245,7 @@ func hasNumber(words []word) bool {
 	return false
 }
 
-var measureForm = regexp.MustCompile(`^[€$£~]?\d[\d.,]*(?:k|m|km|kg|g|mg|ml|l|gb|tb|mb|h|s|ms|min|am|pm|%|€|x|w|kw|v|°c?)$|^\d{1,2}:\d{2}$|^[€$£]\d`)
+var measureForm = match(`^[€$£~]?\d[\d.,]*(?:k|m|km|kg|g|mg|ml|l|gb|tb|mb|h|s|ms|min|am|pm|%|€|x|w|kw|v|°c?)$|^\d{1,2}:\d{2}$|^[€$£]\d`)
 
 func hasMeasure(words []word) bool {
 	for i, w := range words {
@@ -269,7 +268,7 @@ func hasCode(words []word) bool {
 	return false
 }
 
-var acronym = regexp.MustCompile(`^[A-Z][A-Z0-9]{1,5}s?$`)
+var acronym = match(`^[A-Z][A-Z0-9]{1,5}s?$`)
 
 func hasAcronym(words []word) bool {
 	for _, w := range words {

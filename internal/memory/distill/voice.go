@@ -1,14 +1,13 @@
 package distill
 
 import (
-	"regexp"
 	"strings"
 )
 
 var (
-	englishSelf = regexp.MustCompile(`(?i)\b(?:i|i['’]m|i['’]ve|i['’]d|i['’]ll|my|me|mine|myself)\b`)
-	quotedPart  = regexp.MustCompile("\"[^\"]*\"|“[^”]*”|`[^`]*`")
-	voiceWord   = regexp.MustCompile(`[\pL\d]+(?:['’][\pL]+)?`)
+	englishSelf = match(`(?i)\b(?:i|i['’]m|i['’]ve|i['’]d|i['’]ll|my|me|mine|myself)\b`)
+	quotedPart  = match("\"[^\"]*\"|“[^”]*”|`[^`]*`")
+	voiceWord   = match(`[\pL\d]+(?:['’][\pL]+)?`)
 )
 
 // inThirdPerson rewrites English first-person pronouns, so that a memory reads

@@ -1,7 +1,6 @@
 package distill
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,16 +64,16 @@ func daysOf(s string, at time.Time) []day {
 var (
 	// blurred are spans that the text package resolves to one day though more are
 	// meant, or that only say that it is now.
-	blurred = regexp.MustCompile(`week|^in |^to(?:day|night)|^this (?:morning|afternoon|evening)`)
+	blurred = match(`week|^in |^to(?:day|night)|^this (?:morning|afternoon|evening)`)
 	// bareDay is a day of the month without its month.
-	bareDay = regexp.MustCompile(`\b(?:the|monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?: the)? (\d{1,2})(?:st|nd|rd|th)\b`)
+	bareDay = match(`\b(?:the|monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?: the)? (\d{1,2})(?:st|nd|rd|th)\b`)
 	// goesOn shows that a number taken for a day is longer: "March: 24,500".
-	goesOn = regexp.MustCompile(`^[.,]?\d`)
+	goesOn = match(`^[.,]?\d`)
 	// ofEach makes a day of the month recur; recurrence does so for weekdays.
-	ofEach     = regexp.MustCompile(`^ of (?:each|every|the) month`)
-	recurrence = regexp.MustCompile(`\b(?:prefer|always|usually|normally|every|each|weekly|never|generally|per week|a week)\b`)
+	ofEach     = match(`^ of (?:each|every|the) month`)
+	recurrence = match(`\b(?:prefer|always|usually|normally|every|each|weekly|never|generally|per week|a week)\b`)
 	// weekdayAhead is a weekday that is to come; plurals and "every" recur.
-	weekdayAhead = regexp.MustCompile(`\b(?:on|by|until|till|before|from|starts|coming) (monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b`)
+	weekdayAhead = match(`\b(?:on|by|until|till|before|from|starts|coming) (monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b`)
 	weekdayNames = map[string]time.Weekday{"sunday": 0, "monday": 1, "tuesday": 2, "wednesday": 3, "thursday": 4, "friday": 5, "saturday": 6}
 )
 
@@ -98,7 +97,7 @@ func listedBefore(s string, d day) []day {
 	}
 }
 
-var dayInList = regexp.MustCompile(`(?:^|[\s(])(\d{1,2})(?:st|nd|rd|th)?()(?:,|,? and|,? or| to| until| till| &) $`)
+var dayInList = match(`(?:^|[\s(])(\d{1,2})(?:st|nd|rd|th)?()(?:,|,? and|,? or| to| until| till| &) $`)
 
 func covered(days []day, from, to int) bool {
 	for _, d := range days {
@@ -214,4 +213,4 @@ var (
 		became built spent lent bent dealt meant heard stood understood sat slept wept swept shot hung stuck struck dug spun wore tore swore bore rose shook died`)
 )
 
-var saysPast = regexp.MustCompile(`\b(?:was|were|had|did|sold|bought|turned|went|got|came|happened|told|found|saw|met|died|born|started|failed|called)\b`)
+var saysPast = match(`\b(?:was|were|had|did|sold|bought|turned|went|got|came|happened|told|found|saw|met|died|born|started|failed|called)\b`)
