@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/openclawssy/openclawssy/internal/memory/text"
 )
 
 // clean makes s fit to be shown to a model or kept as an item's text: valid
@@ -28,9 +30,9 @@ func clean(s string) string {
 			b.WriteRune(r)
 		case r == '\u2028', r == '\u2029':
 			b.WriteByte('\n')
-		case isJoiner(r) && joins(before) && joins(after):
+		case text.IsJoiner(r) && text.Joins(before) && text.Joins(after):
 			b.WriteRune(r)
-		case !isInvisible(r):
+		case !text.IsInvisible(r):
 			b.WriteRune(r)
 		}
 		before = r
@@ -46,43 +48,12 @@ func oneLine(s string) string {
 // isHidden reports characters whose only use in chat is to hide or reorder text;
 // a soft hyphen or a byte order mark comes along with honest copying.
 func isHidden(r rune) bool {
-	return r != '\u00AD' && r != '\uFEFF' && r != '\n' && r != '\r' && r != '\t' && !isJoiner(r) && isInvisible(r)
+	return r != '\u00AD' && r != '\uFEFF' && r != '\n' && r != '\r' && r != '\t' && !text.IsJoiner(r) && text.IsInvisible(r)
 }
 
-func isInvisible(r rune) bool {
-	switch {
-	case r < 0x20, r >= 0x7F && r <= 0x9F:
-		return true
-	case r == 0x00AD, r == 0x061C, r == 0x180E, r == 0x2060, r == 0xFEFF:
-		return true
-	case r >= 0x200B && r <= 0x200F, r == 0x2028, r == 0x2029, r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069:
-		return true
-	case r >= 0xFFF9 && r <= 0xFFFB, r >= 0xE0000 && r <= 0xE007F, r >= 0xE0100 && r <= 0xE01EF:
-		return true
-	}
-	return false
-}
-
-func isJoiner(r rune) bool { return r == '\u200C' || r == '\u200D' }
-
-// joins reports whether a joiner next to r has a visible effect: between letters
-// of scripts other than Latin, Greek and Cyrillic, and within emoji.
-func joins(r rune) bool {
-	switch {
-	case unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic):
-		return false
-	case unicode.IsLetter(r), unicode.IsMark(r):
-		return true
-	}
-	return unicode.Is(unicode.So, r) || r == '\uFE0F' || unicode.Is(unicode.Sk, r)
-}
-
-// lookalikes maps letters of other scripts to the Latin letter that they are
-// mistaken for, after NFKC and lower case. For detection only.
-var lookalikes = map[rune]rune{
-	'а': 'a', 'е': 'e', 'о': 'o', 'р': 'p', 'с': 'c', 'х': 'x', 'у': 'y', 'і': 'i', 'ј': 'j', 'ѕ': 's', 'ԁ': 'd', 'һ': 'h', 'к': 'k', 'м': 'm',
-	'т': 't', 'в': 'b', 'н': 'h', 'ո': 'n', 'ս': 'u', 'ց': 'g', 'α': 'a', 'ε': 'e', 'ι': 'i', 'κ': 'k', 'ν': 'v', 'ο': 'o', 'ρ': 'p', 'τ': 't', 'υ': 'u',
-	'χ': 'x', 'ı': 'i', 'ɡ': 'g', 'ℓ': 'l', 'ǃ': '!', '‹': '<', '›': '>', '∕': '/', '⁄': '/', '：': ':', '‐': '-', '‑': '-', '‒': '-', '–': '-', '—': '-', '−': '-',
+// plainSigns maps signs to the ASCII one that they stand for. For detection only.
+var plainSigns = map[rune]rune{
+	'ǃ': '!', '‹': '<', '›': '>', '∕': '/', '⁄': '/', '：': ':', '‐': '-', '‑': '-', '‒': '-', '–': '-', '—': '-', '−': '-',
 	'’': '\'', '‘': '\'', '“': '"', '”': '"', '„': '"', '«': '"', '»': '"',
 }
 
@@ -97,13 +68,13 @@ func unmask(s string) string {
 			return '\n'
 		case r == '\t':
 			return ' '
-		case isInvisible(r), unicode.Is(unicode.Mn, r):
+		case text.IsInvisible(r), unicode.Is(unicode.Mn, r):
 			return -1
 		}
-		if latin, found := lookalikes[r]; found {
-			return latin
+		if plain, found := plainSigns[r]; found {
+			return plain
 		}
-		return r
+		return text.Latin(r)
 	}, s)
 }
 

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/openclawssy/openclawssy/internal/memory/text"
 )
 
 // folded is a text made comparable, with the way back to the original.
@@ -53,7 +55,7 @@ func foldRune(r rune) rune {
 		return '"'
 	case r >= 0x2010 && r <= 0x2015, r == 0x2212:
 		return '-'
-	case isInvisible(r):
+	case text.IsInvisible(r):
 		return -1
 	}
 	return r

@@ -11,6 +11,8 @@ import (
 
 	"github.com/rivo/uniseg"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/openclawssy/openclawssy/internal/memory/text"
 )
 
 const (
@@ -209,19 +211,14 @@ func escapeRole(s string) string {
 	})
 }
 
-// lookalikes are letters of other scripts that are drawn as a Latin one.
-var lookalikes = strings.NewReplacer("а", "a", "с", "c", "ԁ", "d", "е", "e", "һ", "h", "і", "i", "ј", "j", "ӏ", "l", "м", "m", "п", "n", "о", "o", "р", "p",
-	"ѕ", "s", "т", "t", "ц", "u", "ѵ", "v", "х", "x", "у", "y", "α", "a", "ε", "e", "ι", "i", "ν", "v", "ο", "o", "ρ", "p", "τ", "t", "υ", "u", "ɑ", "a", "ı", "i")
-
 // skeleton is a word as it looks: lower case, accents and foreign scripts aside.
 func skeleton(word string) string {
-	word = lookalikes.Replace(strings.ToLower(norm.NFKD.String(word)))
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.M, r) {
 			return -1
 		}
-		return r
-	}, word)
+		return text.Latin(r)
+	}, strings.ToLower(norm.NFKD.String(word)))
 }
 
 // visible drops what has no ink: control and format characters, fillers, bidi
@@ -237,38 +234,16 @@ func visible(s string) string {
 			b.WriteRune(r)
 		case r == '\t' || unicode.Is(unicode.Zs, r):
 			b.WriteByte(' ')
-		case r == '\u200c' || r == '\u200d':
-			if i > 0 && i+1 < len(runes) && joins(runes[i-1]) && joins(runes[i+1]) {
+		case text.IsJoiner(r):
+			if i > 0 && i+1 < len(runes) && text.Joins(runes[i-1]) && text.Joins(runes[i+1]) {
 				b.WriteRune(r)
 			}
-		case invisible(r):
+		case text.IsInvisible(r):
 		default:
 			b.WriteString(plainForm(r))
 		}
 	}
 	return b.String()
-}
-
-// joins reports whether a joiner beside r has a meaning: in the scripts of India
-// and Arabia, and in emoji.
-func joins(r rune) bool {
-	if r < 0x300 {
-		return false
-	}
-	return unicode.In(r, unicode.So, unicode.Sk) || r == '\ufe0f' ||
-		unicode.In(r, unicode.L, unicode.M) && !unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
-}
-
-func invisible(r rune) bool {
-	switch {
-	case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp):
-		return true
-	case 0xE0000 <= r && r <= 0xE0FFF: // tags and variation selectors
-		return true
-	case r == 0x034F || r == 0x115F || r == 0x1160 || r == 0x17B4 || r == 0x17B5 || r == 0x3164 || r == 0xFFA0:
-		return true
-	}
-	return false
 }
 
 // plainForm returns the ASCII form of what is only another drawing of a letter
