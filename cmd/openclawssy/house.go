@@ -347,11 +347,11 @@ func (h *house) app() cli.App {
 		LookupEnv: os.LookupEnv,
 		Setup:     h.setup,
 		Config:    func() (config.Config, error) { return h.cfg, nil },
-		Commands: []cli.Command{
+		Commands: append([]cli.Command{
 			cli.Chat(talk), cli.Ask(talk), cli.Once(talk), cli.Serve(h.serve(sched)), cli.Bridge(cli.Bridging{Serve: h.bridge, Schedule: sched.Serve}),
 			cli.Status(func(ctx context.Context, only memory.AgentID) (any, error) { return look.All(ctx, h.home, only) }),
 			cli.ImportChat(h.importChat), cli.EvaluateLoCoMo(measure), cli.EvaluateLongMemEval(measure), cli.EvaluateDistill(measure),
 			cli.Version, cli.ConfigShow, cli.ConfigValidate, cli.ConfigSchema, cli.Docs, cli.Redact(h.filter),
-		},
+		}, h.recordFiles()...),
 	}
 }

@@ -241,11 +241,16 @@ func checked(c *cobra.Command) {
 }
 
 // attach adds a command whose name may be of several words: its Use starts
-// with all but the last as "a/b/name".
+// with all but the last as "a/b/name". It takes the place, and the summary, of an
+// operation's own command of that name.
 func attach(root, c *cobra.Command) {
 	path, use, nested := strings.Cut(c.Use, "/")
 	if !nested {
 		checked(c)
+		if own := child(root, c.Name()); own != nil {
+			c.Short = own.Short
+			root.RemoveCommand(own)
+		}
 		root.AddCommand(c)
 		return
 	}

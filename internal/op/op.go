@@ -49,6 +49,9 @@ type Op struct {
 	Output  *jsonschema.Schema
 	Fields  []Field // of the input, in the order of the struct
 	Example string  // the input of a typical call, as JSON; may be empty
+	// Unattended says that a schedule may run it though it destroys: it removes
+	// only what was given an end when it was written.
+	Unattended bool
 	call    func(ctx context.Context, agent memory.AgentID, raw json.RawMessage) (any, error)
 }
 
@@ -81,6 +84,12 @@ func New[In, Out any](name, summary string, effect Effect, fn Func[In, Out]) Op 
 // WithExample returns o with the input of a typical call, as JSON.
 func (o Op) WithExample(input string) Op {
 	o.Example = input
+	return o
+}
+
+// RunUnattended returns o with Unattended set.
+func (o Op) RunUnattended() Op {
+	o.Unattended = true
 	return o
 }
 

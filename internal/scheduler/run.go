@@ -204,17 +204,19 @@ func (s *Scheduler) call(ctx context.Context, j *Job) (r result) {
 }
 
 // schedulable returns an operation that a job may call: one that destroys needs
-// a person beside it.
+// a person beside it, unless it is made to run without.
 func (s *Scheduler) schedulable(name string) (op.Op, error) {
 	o, err := s.Catalog.Get(name)
 	if err != nil {
 		return op.Op{}, err
 	}
-	if o.Effect == op.Destroy {
+	if denied(o) {
 		return op.Op{}, memory.Errorf(memory.ErrDenied, "%s removes what cannot be brought back; it is never scheduled", name)
 	}
 	return o, nil
 }
+
+func denied(o op.Op) bool { return o.Effect == op.Destroy && !o.Unattended }
 
 // note writes down on the job how its run ended: once when it ended or was given
 // up, and, where it was given up, again when it returned.
@@ -316,7 +318,7 @@ func (s *Scheduler) recordAudit(ctx context.Context, j *Job, run Run) error {
 	o, err := s.Catalog.Get(j.Op)
 	switch {
 	case err != nil: // it was taken out since; the outcome says so
-	case o.Effect == op.Destroy:
+	case denied(o):
 		e.Effect, e.Decision = o.Effect, runlog.Deny
 	default:
 		e.Effect = o.Effect

@@ -143,6 +143,10 @@ func checkFile(path string, readOnly bool) error {
 	return nil
 }
 
+// cachedStatements is how many compiled statements each connection keeps: more
+// than any store has on a hot path, where compiling would cost as much as running.
+const cachedStatements = 32
+
 // dsn builds the driver's URI. The path is escaped, so that no file name can
 // smuggle in a parameter.
 func dsn(path string, opts Options, reader bool) string {
@@ -150,6 +154,7 @@ func dsn(path string, opts Options, reader bool) string {
 	q.Set("_busy_timeout", strconv.FormatInt(opts.Busy.Milliseconds(), 10))
 	q.Set("_cache_size", strconv.Itoa(-opts.CacheKiB))
 	q.Set("_foreign_keys", "1")
+	q.Set("_stmt_cache_size", strconv.Itoa(cachedStatements))
 	switch {
 	case opts.ReadOnly:
 		q.Set("mode", "ro")

@@ -38,6 +38,19 @@ type Exported struct {
 	Skipped []Skipped `json:"skipped,omitempty"`
 }
 
+// Text is one line for each file, and one for each id that was left out.
+func (e Exported) Text() string {
+	var b strings.Builder
+	for _, name := range e.Written {
+		b.WriteString("wrote " + name + "\n")
+	}
+	if len(e.Written) == 0 {
+		b.WriteString("Nothing was written: every daily log has its file already.\n")
+	}
+	writeSkipped(&b, e.Skipped)
+	return b.String()
+}
+
 // ExportDailyLog writes each record daily_log.note, expired ones too, to
 // <root>/YYYY/YYYY-MM-DD.md by its id. Files that exist are kept unless
 // overwrite. Ids that are no dates are skipped, and no link is followed out of

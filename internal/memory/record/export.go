@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/google/renameio/v2"
 
@@ -200,8 +201,11 @@ func indented(compact json.RawMessage, first bool) ([]byte, error) {
 }
 
 // ExportFile is WriteRecords to a file (0600), which is there whole or not at
-// all.
+// all. What is no regular file is refused with ErrDenied.
 func ExportFile(ctx context.Context, s *Store, path string, sel Selection, lines bool) (n int64, err error) {
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() { // the new file would take the place of a device
+		return 0, memory.WithHint(memory.Errorf(memory.ErrDenied, "export records: %s is not a regular file", path), "- writes to standard output")
+	}
 	f, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o600))
 	if err != nil {
 		return 0, memory.Errorf(memory.ErrUnavailable, "export records: %w", err)

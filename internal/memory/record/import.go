@@ -10,6 +10,7 @@ import (
 	"iter"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -35,6 +36,25 @@ type Skipped struct {
 // Failed reports whether nothing was written because of an error.
 func (i Imported) Failed() bool { return !i.OK }
 
+// Text is one line for what was written, and one for each error and each input
+// that was left out.
+func (i Imported) Text() string {
+	var b strings.Builder
+	if i.OK {
+		fmt.Fprintf(&b, "%d inserted, %d updated\n", i.Inserted, i.Updated)
+	} else {
+		b.WriteString("Nothing was stored:\n" + Verdict{Issues: i.Errors}.Text())
+	}
+	writeSkipped(&b, i.Skipped)
+	return b.String()
+}
+
+func writeSkipped(b *strings.Builder, list []Skipped) {
+	for _, s := range list {
+		fmt.Fprintf(b, "left out %s: %s\n", s.Name, s.Reason)
+	}
+}
+
 // maxIssues bounds the errors that an import lists.
 const maxIssues = 1000
 
@@ -51,13 +71,13 @@ func (s *Store) Import(ctx context.Context, records iter.Seq2[json.RawMessage, e
 	if err != nil {
 		return Imported{}, err
 	}
-	err = s.updateBatch(ctx, func(t *table) error {
+	err = s.updateTable(ctx, func(t table) error {
 		i := 0
 		for raw, err := range records {
 			if err := cmp.Or(err, ctx.Err()); err != nil {
 				return err
 			}
-			issues, updated, err := s.importOne(ctx, t, v, fmt.Sprintf("[%d]", i), raw, len(result.Errors) > 0)
+			issues, updated, err := s.importOne(ctx, t, v, position(i), raw, len(result.Errors) > 0)
 			if err != nil {
 				return err
 			}
@@ -92,7 +112,7 @@ func (s *Store) Import(ctx context.Context, records iter.Seq2[json.RawMessage, e
 }
 
 // importOne checks one envelope and, unless checkOnly, writes it.
-func (s *Store) importOne(ctx context.Context, t *table, v Validator, at string, raw json.RawMessage, checkOnly bool) (issues []Issue, updated bool, err error) {
+func (s *Store) importOne(ctx context.Context, t table, v Validator, at string, raw json.RawMessage, checkOnly bool) (issues []Issue, updated bool, err error) {
 	o, err := parseObject("", raw)
 	if err != nil {
 		return v.notObject(at), false, nil

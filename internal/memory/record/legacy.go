@@ -19,14 +19,16 @@ import (
 
 // MigrateLegacy imports notes of the older habit: the ## sections of memoryFile
 // (MEMORY.md) as facts, and each file YYYY-MM-DD.md directly in dailyDir as a
-// daily log. An empty name, and one that does not exist, is skipped. Running it
-// again updates the same records.
+// daily log. An empty name is skipped; so is one that does not exist, which the
+// answer then names. Running it again updates the same records.
 func MigrateLegacy(ctx context.Context, s *Store, memoryFile, dailyDir string) (Imported, error) {
 	var notes *Document
+	var skipped []Skipped
 	if memoryFile != "" {
 		text, err := readText(memoryFile)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
+			skipped = append(skipped, Skipped{memoryFile, notThere})
 		case err != nil:
 			return Imported{}, err
 		default:
@@ -34,11 +36,18 @@ func MigrateLegacy(ctx context.Context, s *Store, memoryFile, dailyDir string) (
 		}
 	}
 	days, err := dayFiles(dailyDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		skipped, err = append(skipped, Skipped{dailyDir, notThere}), nil
+	}
 	if err != nil {
 		return Imported{}, err
 	}
-	return s.MigrateDocuments(ctx, notes, days)
+	result, err := s.MigrateDocuments(ctx, notes, days)
+	result.Skipped = skipped
+	return result, err
 }
+
+const notThere = "it does not exist"
 
 // dayFiles reads the daily notes of a folder, in the order of their names.
 func dayFiles(dir string) ([]Document, error) {
@@ -46,9 +55,6 @@ func dayFiles(dir string) ([]Document, error) {
 		return nil, nil
 	}
 	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, memory.Errorf(memory.ErrUnavailable, "read %s: %w", dir, err)
 	}

@@ -53,7 +53,7 @@ func (s *Store) Put(ctx context.Context, w Write) (created bool, at string, err 
 	if r.metadata, err = s.clean("metadata", metadata); err != nil {
 		return false, "", err
 	}
-	err = s.updateTable(ctx, func(t *table) error {
+	err = s.updateTable(ctx, func(t table) error {
 		now := s.now()
 		r.createdAt, r.updatedAt = formatTime(now), formatTime(now)
 		have, found, err := t.find(ctx, w.Key)
@@ -104,7 +104,7 @@ func (s *Store) Append(ctx context.Context, w Write) (at string, err error) {
 	if metadata, err = s.clean("metadata", metadata); err != nil {
 		return "", err
 	}
-	err = s.updateTable(ctx, func(t *table) error {
+	err = s.updateTable(ctx, func(t table) error {
 		now := s.now()
 		at = formatTime(now)
 		have, found, err := t.find(ctx, w.Key)
@@ -176,7 +176,7 @@ func (s *Store) Touch(ctx context.Context, key Key) (metadata json.RawMessage, a
 	if err := key.check(s.config); err != nil {
 		return nil, "", err
 	}
-	err = s.updateTable(ctx, func(t *table) error {
+	err = s.updateTable(ctx, func(t table) error {
 		now := s.now()
 		at = formatTime(now)
 		have, found, err := t.find(ctx, key)

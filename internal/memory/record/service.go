@@ -75,7 +75,7 @@ func (s *Service) Ops() []op.Op {
 			WithExample(`{"namespace":"workflow","tags_any":["billing"]}`),
 		op.New("record.delete", "Delete one record.", op.Destroy, s.Delete).
 			WithExample(`{"namespace":"workflow","record_kind":"workflow.checkpoint","record_id":"cp-1"}`),
-		op.New("record.prune", "Delete the records whose time to live is over.", op.Destroy, s.Prune).WithExample(`{"namespace":"workflow"}`),
+		op.New("record.prune", "Delete the records whose time to live is over.", op.Destroy, s.Prune).WithExample(`{"namespace":"workflow"}`).RunUnattended(),
 		op.New("record.touch", "Note that a record was used: last_accessed and access_count of its metadata.", op.Write, s.Touch).
 			WithExample(`{"namespace":"long_term","record_kind":"long_term.project_fact","record_id":"f1"}`),
 		op.New("record.validate", "Check records, or the filters of a list, against the contract.", op.Read, s.Validate).

@@ -20,7 +20,7 @@ func (s *Service) Validate(ctx context.Context, agent memory.AgentID, in Validat
 	if err != nil {
 		return Verdict{}, err
 	}
-	verdict, err := v.checkAll(ctx, objects(in.Records))
+	verdict, err := v.checkAll(ctx, objects(in.Records), position)
 	if err != nil || in.Filters == nil {
 		return verdict, err
 	}

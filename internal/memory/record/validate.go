@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -121,37 +120,37 @@ func (v Validator) Check(raw json.RawMessage) (Verdict, error) {
 		return Verdict{}, memory.Errorf(memory.ErrInvalid, "records: %w", err)
 	}
 	for i, r := range list {
-		verdict.add(v.record(fmt.Sprintf("[%d]", i), r))
+		verdict.add(v.record(position(i), r))
 	}
 	return verdict, nil
 }
 
 // CheckFile validates a file: JSONL with lines, else JSON, an array or a single
-// record. An array and lines are read one record at a time. It reports progress.
+// record, one record at a time. It reports progress.
 func (v Validator) CheckFile(ctx context.Context, r io.Reader, lines bool) (Verdict, error) {
-	in := bufio.NewReader(r)
-	if first, err := firstByte(in); lines || err != nil || first == '[' {
-		return v.checkAll(ctx, ReadRecords(in, lines))
+	if lines {
+		return v.checkAll(ctx, ReadRecords(r, true), position)
 	}
-	raw, err := io.ReadAll(io.LimitReader(in, maxLine+1))
+	f := newJSONFile(r)
+	isArray, err := f.isArray()
 	if err != nil {
-		return Verdict{}, memory.Errorf(memory.ErrUnavailable, "validate: %w", err)
+		return Verdict{}, fmt.Errorf("validate: %w", err)
 	}
-	if len(raw) > maxLine {
-		return Verdict{}, memory.Errorf(memory.ErrInvalid, "validate: the record is larger than %d MiB", maxLine>>20)
+	if isArray {
+		return v.checkAll(ctx, f.each, position)
 	}
-	return v.Check(raw)
+	return v.checkAll(ctx, f.each, func(int) string { return "" })
 }
 
-// checkAll validates records one by one, with their position in the path. It
-// stops at the first record that cannot be read.
-func (v Validator) checkAll(ctx context.Context, records iter.Seq2[json.RawMessage, error]) (Verdict, error) {
+// checkAll validates records one by one; path names them in the issues. It stops
+// at the first record that cannot be read.
+func (v Validator) checkAll(ctx context.Context, records iter.Seq2[json.RawMessage, error], path func(int) string) (Verdict, error) {
 	verdict, i := Verdict{OK: true, Issues: []Issue{}}, 0
 	for raw, err := range records {
 		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return Verdict{}, fmt.Errorf("validate: %w", err)
 		}
-		verdict.add(v.record(fmt.Sprintf("[%d]", i), raw))
+		verdict.add(v.record(path(i), raw))
 		i++
 		if i%progressStep == 0 {
 			op.Report(ctx, op.Progress{Done: int64(i), Unit: "records"})
