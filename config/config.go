@@ -138,9 +138,9 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // Sources says where Load reads. The zero value gives the defaults.
 type Sources struct {
-	File   string              // path of config.yaml; a missing file is no error
-	Getenv func(string) string // looks up OPENCLAWSSY_SECTION_KEY; nil for none
-	Set    []string            // key=value, such as recall.min_importance=2; wins over all
+	File    string   // path of config.yaml; a missing file is no error
+	Environ []string // NAME=value, of which OPENCLAWSSY_SECTION_KEY are read
+	Set     []string // key=value, such as recall.min_importance=2; wins over all
 }
 
 // Load reads the configuration and checks it whole.
@@ -161,10 +161,8 @@ func Load(src Sources) (Config, error) {
 			}
 		}
 	}
-	if src.Getenv != nil {
-		if err := fromEnvironment(&cfg, src.Getenv); err != nil {
-			return Config{}, err
-		}
+	if err := fromEnvironment(&cfg, src.Environ); err != nil {
+		return Config{}, err
 	}
 	for _, s := range src.Set {
 		key, value, found := strings.Cut(s, "=")
@@ -299,17 +297,48 @@ func place(file string, text []byte, key string) string {
 	return fmt.Sprintf("%s line %d", file, node.GetToken().Position.Line)
 }
 
-// fromEnvironment reads OPENCLAWSSY_SECTION_KEY for every key of two levels.
-func fromEnvironment(cfg *Config, getenv func(string) string) error {
+// fromEnvironment reads OPENCLAWSSY_SECTION_KEY for every key of two levels. An
+// empty value counts as none. A name that starts like a section's but is no key is
+// an error; other names may belong to others, as those that a container's
+// platform sets.
+func fromEnvironment(cfg *Config, environ []string) error {
+	keys := map[string]string{} // by name
 	for _, key := range Keys() {
-		name := EnvName(key)
-		if value := getenv(name); value != "" {
-			if err := set(cfg, key, value, name); err != nil {
-				return err
-			}
+		keys[EnvName(key)] = key
+	}
+	for _, entry := range slices.Sorted(slices.Values(environ)) {
+		name, value, _ := strings.Cut(entry, "=")
+		key, known := keys[name]
+		if !known && startsSection(name) {
+			return &memory.FieldError{Field: name, Reason: "is not a known key (environment)", Hint: nearestName(name, slices.Sorted(maps.Keys(keys)))}
+		}
+		if !known || value == "" {
+			continue
+		}
+		if err := set(cfg, key, value, name); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// startsSection reports whether a variable's name is one of a section's keys, or
+// meant to be one.
+func startsSection(name string) bool {
+	t := reflect.TypeFor[Config]()
+	for i := range t.NumField() {
+		if section := t.Field(i); section.Type.Kind() == reflect.Struct && strings.HasPrefix(name, EnvName(jsonName(section))+"_") {
+			return true
+		}
+	}
+	return false
+}
+
+func nearestName(name string, names []string) string {
+	if near := memory.Nearest(name, names); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "openclawssy config show lists the keys"
 }
 
 // EnvName is the environment variable of a key: recall.min_importance is

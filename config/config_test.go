@@ -18,12 +18,16 @@ func load(t *testing.T, text string, env map[string]string, set ...string) (Conf
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return Load(Sources{File: file, Getenv: func(k string) string { return env[k] }, Set: set})
+	var environ []string
+	for name, value := range env {
+		environ = append(environ, name+"="+value)
+	}
+	return Load(Sources{File: file, Environ: environ, Set: set})
 }
 
 func TestLaterSourcesWin(t *testing.T) {
 	text := "recall:\n  min_importance: 2\n  max_items: 7\nmodel:\n  timeout: 5s\n"
-	cfg, err := load(t, text, map[string]string{"OPENCLAWSSY_RECALL_MAX_ITEMS": "9", "OPENCLAWSSY_RECALL_DEADLINE_MS": "10"}, "recall.deadline_ms=20")
+	cfg, err := load(t, text, map[string]string{"OPENCLAWSSY_RECALL_MAX_ITEMS": "9", "OPENCLAWSSY_RECALL_DEADLINE_MS": "10", "OPENCLAWSSY_SERVICE_HOST": "10.0.0.1"}, "recall.deadline_ms=20")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +53,7 @@ func TestLoadRefuses(t *testing.T) {
 		"out of range":    {text: "recall:\n  min_importance: 9\n", field: "recall.min_importance", want: []string{"between 1 and 5"}},
 		"not yaml":        {text: "recall: [\n", want: []string{"not YAML"}},
 		"env type":        {env: map[string]string{"OPENCLAWSSY_MEMORY_ENABLED": "perhaps"}, field: "memory.enabled", want: []string{"OPENCLAWSSY_MEMORY_ENABLED"}},
+		"env unknown":     {env: map[string]string{"OPENCLAWSSY_RECALL_MAX_ITEM": "9"}, field: "OPENCLAWSSY_RECALL_MAX_ITEM", want: []string{"OPENCLAWSSY_RECALL_MAX_ITEMS?"}},
 		"set unknown":     {set: []string{"recal.max_items=3"}, field: "recal.max_items", want: []string{"recall.max_items?"}},
 		"set without =":   {set: []string{"x"}, field: "set", want: []string{"KEY=VALUE"}},
 		"inline key":      {text: "model:\n  key: abc\n", field: "model.key", want: []string{"env:NAME"}},

@@ -112,7 +112,7 @@ func BenchmarkProcess(b *testing.B) {
 func fillItems(b *testing.B, home string, agent memory.AgentID) {
 	b.Helper()
 	ctx := context.Background()
-	h := newHouse(time.Now, func(string) string { return "" })
+	h := newHouse(time.Now, func(string) string { return "" }, nil)
 	var err error
 	if h.home, err = agents.NewHome(home); err != nil {
 		b.Fatal(err)

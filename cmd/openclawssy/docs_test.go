@@ -13,7 +13,7 @@ import (
 // TestReferencePages holds docs/ against the code; make docs writes them anew.
 func TestReferencePages(t *testing.T) {
 	for _, page := range []string{"operations", "config"} {
-		h := newHouse(time.Now, func(string) string { return "" })
+		h := newHouse(time.Now, func(string) string { return "" }, nil)
 		var out bytes.Buffer
 		if status := cli.Run(t.Context(), h.app(), []string{"docs", page, "--home", t.TempDir()}, cli.Streams{Out: &out, Err: os.Stderr}); status != 0 {
 			t.Fatalf("docs %s ended with status %d", page, status)

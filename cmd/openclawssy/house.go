@@ -33,8 +33,9 @@ import (
 // house holds what the rooms share, and wires them. Nothing is opened before a
 // command needs it.
 type house struct {
-	now    func() time.Time
-	getenv func(string) string
+	now     func() time.Time
+	getenv  func(string) string
+	environ []string
 
 	// Known once the flags are read.
 	opts cli.Options
@@ -59,8 +60,8 @@ type house struct {
 	records  *stores[*record.Store]
 }
 
-func newHouse(now func() time.Time, getenv func(string) string) *house {
-	h := &house{now: now, getenv: getenv}
+func newHouse(now func() time.Time, getenv func(string) string, environ []string) *house {
+	h := &house{now: now, getenv: getenv, environ: environ}
 	h.redactor = sync.OnceValues(h.makeRedactor)
 	h.model = sync.OnceValues(h.makeModel)
 	h.life, h.end = context.WithCancel(context.Background())
@@ -98,7 +99,7 @@ func (h *house) setup(o cli.Options) error {
 	if h.home, err = agents.NewHome(path); err != nil {
 		return err
 	}
-	h.cfg, err = config.Load(config.Sources{File: h.home.File("config.yaml"), Getenv: h.getenv, Set: o.Set})
+	h.cfg, err = config.Load(config.Sources{File: h.home.File("config.yaml"), Environ: h.environ, Set: o.Set})
 	if err != nil {
 		return err
 	}
@@ -343,7 +344,7 @@ func (h *house) app() cli.App {
 	return cli.App{
 		Version:   version,
 		Catalog:   c.Freeze(),
-		Getenv:    h.getenv,
+		Environ:   h.environ,
 		LookupEnv: os.LookupEnv,
 		Setup:     h.setup,
 		Config:    func() (config.Config, error) { return h.cfg, nil },

@@ -30,7 +30,7 @@ func run(args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	h := newHouse(time.Now, os.Getenv)
+	h := newHouse(time.Now, os.Getenv, os.Environ())
 	status := cli.Run(ctx, h.app(), args, cli.Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Terminal: term.IsTerminal(int(os.Stderr.Fd())), InTTY: term.IsTerminal(int(os.Stdin.Fd())),

@@ -67,7 +67,7 @@ func (h *house) evaluateDistil(ctx context.Context, conversation, labels io.Read
 	if err != nil {
 		return rep, memory.Errorf(memory.ErrUnavailable, "make a fresh agent: %w", err)
 	}
-	fresh := newHouse(h.now, h.getenv)
+	fresh := newHouse(h.now, h.getenv, h.environ)
 	fresh.cfg, fresh.opts = h.cfg, h.opts
 	defer func() { err = errors.Join(err, fresh.close(), os.RemoveAll(temp)) }()
 	if fresh.home, err = agents.NewHome(temp); err != nil {

@@ -40,9 +40,9 @@ type Streams struct {
 type App struct {
 	Version string
 	Catalog *op.Catalog
-	// Getenv looks up an environment variable; LookupEnv tells an empty one from
+	// Environ is the environment, NAME=value; LookupEnv tells an empty variable from
 	// one that is not set.
-	Getenv    func(string) string
+	Environ   []string
 	LookupEnv func(string) (string, bool)
 	// Setup is called once, with the flags, before a command runs.
 	Setup func(Options) error

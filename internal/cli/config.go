@@ -44,7 +44,7 @@ func ConfigValidate(r *Runner) *cobra.Command {
 			if _, err := os.Stat(args[0]); err != nil {
 				return memory.Errorf(memory.ErrNotFound, "check %s: %w", args[0], err)
 			}
-			if _, err := config.Load(config.Sources{File: args[0], Getenv: r.App.Getenv, Set: r.Options.Set}); err != nil {
+			if _, err := config.Load(config.Sources{File: args[0], Environ: r.App.Environ, Set: r.Options.Set}); err != nil {
 				return err
 			}
 			return r.Print(validated{OK: true, File: args[0]})
