@@ -52,7 +52,7 @@ type Op struct {
 	// Unattended says that a schedule may run it though it destroys: it removes
 	// only what was given an end when it was written.
 	Unattended bool
-	call    func(ctx context.Context, agent memory.AgentID, raw json.RawMessage) (any, error)
+	call       func(ctx context.Context, agent memory.AgentID, raw json.RawMessage) (any, error)
 }
 
 // Func is the form of the function behind an operation. In is a struct.
