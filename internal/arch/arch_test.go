@@ -31,6 +31,7 @@ var floors = map[string]int{
 	"internal/egress":      1,
 	"internal/spend":       1,
 	"internal/journal":     1,
+	"internal/workspace":   1,
 
 	"internal/llm":            2,
 	"internal/memory/embed":   2,
@@ -50,7 +51,6 @@ var floors = map[string]int{
 	"internal/memory/recall":      4,
 	"internal/memory/checkpoint":  4,
 	"internal/memory/maintenance": 4,
-	"internal/workspace":          4,
 	"internal/transcript":         4,
 
 	"internal/runtime":   5,
