@@ -58,9 +58,10 @@ var floors = map[string]int{
 	"internal/care":      5,
 	"internal/evaluate":  5,
 
-	"internal/httpapi": 6,
-	"internal/mcpapi":  6,
-	"internal/bridge":  6,
+	"internal/httpapi":   6,
+	"internal/mcpapi":    6,
+	"internal/bridge":    6,
+	"internal/graphview": 6,
 
 	"internal/cli": 7,
 
