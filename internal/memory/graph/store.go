@@ -63,6 +63,7 @@ type Store struct {
 	revision uint64
 	notes    []string
 	closed   bool
+	ranks    ranks // of the nodes, for Ranked
 }
 
 // Open opens the graph in the file at path, which need not exist: it and its
