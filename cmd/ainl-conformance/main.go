@@ -39,7 +39,7 @@ type opening struct {
 
 // suites are the engines that $open can start. The clock is the case's own.
 var suites = map[string]func(ctx context.Context, o opening, now func() time.Time) (session, error){
-	"records": openRecords,
+	"records": openRecords, "graph": openGraph,
 }
 
 func main() {

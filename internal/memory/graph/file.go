@@ -205,7 +205,7 @@ func (s *Store) setAside(damage error) error {
 	if s.opts.ReadOnly {
 		return &memory.CorruptError{Path: s.path, Offset: -1, Reason: damage.Error()}
 	}
-	aside, err := freeName(s.path + ".damaged-" + s.opts.Now().UTC().Format("20060102T150405Z"))
+	aside, err := freeName(s.path + ".damaged-" + s.opts.Now().UTC().Format(stamp))
 	if err == nil {
 		err = os.Rename(s.path, aside)
 	}

@@ -185,7 +185,7 @@ func (s *Store) judgeJournal(text []byte, good, damaged int) error {
 	if damaged == 0 || s.opts.ReadOnly {
 		return nil
 	}
-	aside, err := freeName(s.journalPath() + ".damaged-" + s.opts.Now().UTC().Format("20060102T150405Z"))
+	aside, err := freeName(s.journalPath() + ".damaged-" + s.opts.Now().UTC().Format(stamp))
 	if err == nil {
 		err = os.WriteFile(aside, text, 0o600)
 	}

@@ -156,8 +156,12 @@ func (s *state) removeNode(id string) {
 	}
 }
 
+// removeNodeOnly removes a node and leaves the edges at it.
 func (s *state) removeNodeOnly(id string) {
 	spot := s.spotOf(id)
+	if spot.node == none {
+		return
+	}
 	n := s.nodes[spot.node]
 	s.kinds[n.Type] = without(s.kinds[n.Type], spot.node)
 	s.nodes[spot.node] = nil

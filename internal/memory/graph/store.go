@@ -22,6 +22,9 @@ const FileName = "graph.json"
 
 const lockPoll = time.Millisecond // between two tries for another process's lock
 
+// stamp is the form of a time in the name of a file that was set aside.
+const stamp = "20060102T150405Z"
+
 // redactor takes secrets out of a text, and out of every text within a value.
 type redactor interface {
 	Text(string) string
@@ -210,9 +213,6 @@ func (s *Store) prune() {
 	}
 	s.pending.drop(dead)
 	s.revision++
-	if s.state.sparse() {
-		s.state = s.state.compact()
-	}
 }
 
 // now is the clock in Unix seconds, in microseconds.
@@ -242,11 +242,15 @@ func (s *Store) Update(ctx context.Context, w Write, fn func(*Tx) error) error {
 // change runs fn on the state and saves what it did.
 func (s *Store) change(w Write, fn func(*Tx) error) error {
 	s.prune()
+	if s.state.sparse() {
+		s.state = s.state.compact()
+	}
 	tx := &Tx{View: View{s.state, s.revision}, store: s}
 	err := fn(tx)
 	before := s.pending.clone()
 	if err == nil && !w.DryRun {
 		s.pending.add(tx.touched)
+		s.prune() // what was added dead
 		if !w.Hold {
 			err = s.save()
 		}
