@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -354,6 +355,6 @@ func (h *house) app() cli.App {
 			cli.ImportChat(h.importChat), cli.EvaluateLoCoMo(measure), cli.EvaluateLongMemEval(measure), cli.EvaluateDistill(measure),
 			cli.WorkspaceRecords(h.workspaces()),
 			cli.Version, cli.ConfigShow, cli.ConfigValidate, cli.ConfigSchema, cli.Docs, cli.Redact(h.filter),
-		}, h.recordFiles()...),
+		}, slices.Concat(h.recordFiles(), h.alf().Commands())...),
 	}
 }

@@ -263,7 +263,7 @@ func groupSummary(name string) string {
 		"memory": "Items: what is remembered", "events": "The event log", "cron": "Scheduled jobs", "decision": "Decisions",
 		"import": "Bring in conversations", "evaluate": "Measure recall and distillation", "config": "The configuration",
 		"record": "The record store", "graph": "The graph memory", "persona": "Persona traits", "docs": "Reference pages, made from the code",
-		"workspace": "OpenClaw workspaces",
+		"workspace": "OpenClaw workspaces", "alf": "Archives in the Agent Life Format",
 	}
 	if s, known := summaries[name]; known {
 		return s
