@@ -136,6 +136,9 @@ func (f RecordFiles) exportRecords(r *Runner) *cobra.Command {
 			"Expired records that were not pruned are among them. A file is there whole or not at all; one of that name is replaced.",
 		Example: "  openclawssy record export --output records.json\n  openclawssy record export --namespace workflow --record-kind workflow.advisory_result --jsonl --output advice.jsonl",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := sel.Check(f.Config(r.Agent())); err != nil {
+				return err
+			}
 			store, release, err := f.Read(c.Context(), r.Agent())
 			if err != nil {
 				return err

@@ -86,6 +86,21 @@ type Selection struct {
 	Kinds      []string `json:"record_kinds,omitempty" jsonschema:"only these kinds; all if absent"`
 }
 
+// Check refuses namespaces that c does not know: an export of them would be
+// empty without a word.
+func (sel Selection) Check(c Config) error {
+	c, err := c.complete()
+	if err != nil {
+		return err
+	}
+	for _, ns := range sel.Namespaces {
+		if err := c.checkNamespace(ns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Export calls yield with each selected record, expired ones too, by namespace,
 // kind and id, as they are at one moment. It reports progress.
 func (s *Store) Export(ctx context.Context, sel Selection, yield func(Envelope) error) error {
@@ -105,11 +120,6 @@ func (s *Store) Export(ctx context.Context, sel Selection, yield func(Envelope) 
 // each calls yield with the selected records in the order of their keys; a
 // negative limit is none.
 func (s *Store) each(ctx context.Context, sel Selection, limit, offset int, yield func(Record) error) error {
-	for _, ns := range sel.Namespaces {
-		if err := s.config.checkNamespace(ns); err != nil {
-			return err
-		}
-	}
 	if s.db == nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -199,8 +200,12 @@ func TestImportMarkdownRefusals(t *testing.T) {
 		t.Errorf("bytes that are no text: %v", err)
 	}
 	result, err := ImportMarkdown(ctx, f.Store, []string{filepath.Join(dir, "f.TXT"), filepath.Join(dir, "plain.md")})
-	if err != nil || !result.Failed() || len(result.Errors) != 2 || !strings.HasSuffix(result.Errors[0].Path, "f.TXT") {
+	if err != nil || !result.Failed() || len(result.Errors) != 1 || !strings.HasSuffix(result.Errors[0].Path, "plain.md") || len(result.Skipped) != 1 {
 		t.Errorf("nothing usable: %+v, %v", result, err)
+	}
+	result, err = ImportMarkdown(ctx, f.Store, []string{filepath.Join(dir, "f.TXT")})
+	if err != nil || result.Failed() || result.Inserted != 0 || len(result.Skipped) != 1 {
+		t.Errorf("no Markdown at all: %+v, %v", result, err)
 	}
 	if result, err := ImportMarkdown(ctx, f.Store, []string{filepath.Join(dir, "UP.MD")}); err != nil || result.Inserted != 1 {
 		t.Errorf("a name in capitals: %+v, %v", result, err)
@@ -271,8 +276,9 @@ func TestWriteRecordsForms(t *testing.T) {
 	if strings.Count(lines, "\n") != 2 || !strings.Contains(lines, `"payload":{"z":1,"a":"<é>"}`) {
 		t.Errorf("lines =\n%s", lines)
 	}
-	if _, err := f.WriteRecords(ctx, &strings.Builder{}, Selection{Namespaces: []string{"x"}}, true); memory.FieldOf(err) != "namespace" {
-		t.Errorf("an unknown namespace: %v", err)
+	unknown := Selection{Namespaces: []string{"x"}}
+	if got := text(unknown, false); got != "[]\n" || memory.FieldOf(unknown.Check(Config{})) != "namespace" {
+		t.Errorf("an unknown namespace: %s, Check = %v", got, unknown.Check(Config{}))
 	}
 	g := newFixture(t, Config{})
 	for _, form := range []bool{false, true} {
@@ -432,6 +438,50 @@ func TestCheckFileForms(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+}
+
+func TestErrorsNameTheLine(t *testing.T) {
+	long := "[" + strings.Repeat(`{"a":1},`+"\n", 5000)
+	for text, want := range map[string]string{
+		"\n\n[\n{},\n{\"a\"\n:}]":              "line 6 is not JSON: invalid character '}'",
+		"[\n{}\n{}]":                           "line 3 is not JSON",
+		"[{}]\n\n[]":                           "line 3: the file goes on",
+		"{}\nx":                                "line 2: the file goes on",
+		"\n{\"a\":\n tru}":                     "line 3 is not JSON: invalid character '}'",
+		"[\n{},\n":                             "line 2: the file ends within",
+		"[\n{\"a\":[1,\n2":                     "line 3: the file ends within",
+		" \n ":                                 "the file is empty",
+		long + "{\"a\":\n\n1 1}]":              "line 5003 is not JSON",
+		"[" + strings.Repeat("\n", 9000) + "?": "line 9001 is not JSON",
+	} {
+		var failed error
+		for _, err := range ReadRecords(strings.NewReader(text), false) {
+			failed = err
+		}
+		if !errors.Is(failed, memory.ErrInvalid) || !strings.Contains(failed.Error(), want) {
+			t.Errorf("%.40q: %v, want %s", text, failed, want)
+		}
+	}
+}
+
+func TestARecordIsBounded(t *testing.T) {
+	text := io.MultiReader(strings.NewReader("[\n{\"a\":\""), io.LimitReader(zeros{}, maxLine+(1<<20)), strings.NewReader("\"}]"))
+	var failed error
+	for _, err := range ReadRecords(text, false) {
+		failed = err
+	}
+	if !errors.Is(failed, memory.ErrInvalid) || !strings.Contains(failed.Error(), "a record from line 1 on is larger than 64 MiB") {
+		t.Errorf("a huge record: %v", failed)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = '0'
+	}
+	return len(p), nil
 }
 
 func TestExportAndImportFiles(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 
 	"github.com/openclawssy/openclawssy/internal/op"
 )
@@ -14,7 +15,12 @@ var expirySQL = instantSQL("created_at") + " + ttl_seconds * 1000000"
 
 // pruneBatch is how many records one transaction of Prune looks at. Others who
 // write wait no longer than for one such batch; readers never wait.
-const pruneBatch = 1000
+const pruneBatch = 500
+
+// pruneRest is the pause between two batches. Other processes ask for the lock
+// every lockPoll: without a pause longer than that they would hardly ever find it
+// free.
+const pruneRest = 2 * lockPoll
 
 // Prune removes the records that have expired, of one namespace or, where it is
 // empty, of all, and leaves those alone that the configuration protects. A time
@@ -50,6 +56,11 @@ func (s *Store) Prune(ctx context.Context, namespace string) (pruned int64, err 
 		op.Report(ctx, op.Progress{Done: pruned, Unit: "records"})
 		if done {
 			return pruned, nil
+		}
+		select {
+		case <-time.After(pruneRest):
+		case <-ctx.Done():
+			return pruned, fmt.Errorf("prune records: %w", ctx.Err())
 		}
 	}
 }

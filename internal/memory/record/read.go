@@ -123,7 +123,11 @@ func (f *jsonFile) each(yield func(json.RawMessage, error) bool) {
 		}
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		err := memory.Errorf(memory.ErrInvalid, "line %d: the file goes on after its JSON value", f.text.line(f.skipped+dec.InputOffset()-1))
+		at := f.skipped + dec.InputOffset()
+		if err == nil {
+			at-- // from behind the token into it
+		}
+		err := memory.Errorf(memory.ErrInvalid, "line %d: the file goes on after its JSON value", f.text.line(at))
 		yield(nil, memory.WithHint(err, "for a file of one record a line, give --jsonl"))
 	}
 }
@@ -160,7 +164,7 @@ type lineReader struct {
 
 func (l *lineReader) Read(p []byte) (int, error) {
 	if l.read-l.done > maxLine {
-		return 0, memory.Errorf(memory.ErrInvalid, "line %d: the record is larger than %d MiB", l.before+1, maxLine>>20)
+		return 0, memory.Errorf(memory.ErrInvalid, "a record from line %d on is larger than %d MiB", l.before+1, maxLine>>20)
 	}
 	n, err := l.in.Read(p)
 	for i, c := range p[:n] {

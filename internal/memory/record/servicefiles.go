@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -66,7 +67,7 @@ func (s *Service) Export(ctx context.Context, agent memory.AgentID, in ExportInp
 	}
 	defer release()
 	limit, offset, err := store.page(in.Limit, in.Offset)
-	if err != nil {
+	if err := cmp.Or(err, in.Check(store.config)); err != nil {
 		return ExportAnswer{}, err
 	}
 	out := ExportAnswer{Records: []EnvelopeView{}}
