@@ -53,12 +53,12 @@ type draft struct {
 
 // ImportMarkdown imports curated facts and preferences from Markdown files with
 // front matter: files by name, and those ending in .md or .markdown of folders
-// and all below. Markdown that does not say that it is such a record is skipped
-// and named; if none of it does, the import fails. Files of other names are
-// skipped and named too. A path that does not exist is ErrNotFound.
+// and all below. Files that do not say that they are such a record are skipped
+// and named; if none of them does, the import fails. A path that does not exist
+// is ErrNotFound.
 func ImportMarkdown(ctx context.Context, s *Store, paths []string) (Imported, error) {
 	var docs []Document
-	var others []Skipped
+	var skipped []Skipped
 	for i, p := range paths {
 		files, err := markdownFiles(p)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -69,7 +69,7 @@ func ImportMarkdown(ctx context.Context, s *Store, paths []string) (Imported, er
 		}
 		for _, name := range files {
 			if ext := strings.ToLower(filepath.Ext(name)); ext != ".md" && ext != ".markdown" {
-				others = append(others, Skipped{name, "the name does not end in .md or .markdown"})
+				skipped = append(skipped, Skipped{name, "the name does not end in .md or .markdown"})
 				continue
 			}
 			text, err := readText(name)
@@ -79,9 +79,7 @@ func ImportMarkdown(ctx context.Context, s *Store, paths []string) (Imported, er
 			docs = append(docs, Document{name, text})
 		}
 	}
-	result, err := s.ImportDocuments(ctx, docs)
-	result.Skipped = append(others, result.Skipped...)
-	return result, err
+	return s.importDocuments(ctx, docs, skipped)
 }
 
 // markdownFiles returns a file itself, or the Markdown files of a folder: those
@@ -128,8 +126,11 @@ func readText(name string) (string, error) {
 
 // ImportDocuments is ImportMarkdown for texts that are at hand.
 func (s *Store) ImportDocuments(ctx context.Context, docs []Document) (Imported, error) {
+	return s.importDocuments(ctx, docs, nil)
+}
+
+func (s *Store) importDocuments(ctx context.Context, docs []Document, skipped []Skipped) (Imported, error) {
 	var drafts []draft
-	var skipped []Skipped
 	at := wholeSecond(s.now())
 	for _, doc := range docs {
 		d, err := curated(doc, at)
