@@ -40,6 +40,7 @@ type Config struct {
 	Runtime    Runtime                    `json:"runtime" jsonschema:"the agent loop"`
 	Scheduler  Scheduler                  `json:"scheduler" jsonschema:"scheduled jobs"`
 	Records    Records                    `json:"records" jsonschema:"the record store"`
+	Graph      Graph                      `json:"graph" jsonschema:"the graph memory"`
 	Workspace  Workspace                  `json:"workspace" jsonschema:"the OpenClaw workspace that an agent lives in"`
 	Log        Log                        `json:"log" jsonschema:"the program's own log, on stderr"`
 	Agents     map[string]json.RawMessage `json:"agents" jsonschema:"settings of single agents: a name, and under it any of the sections above"`
@@ -114,6 +115,11 @@ type Records struct {
 	Namespaces    []string          `json:"namespaces" jsonschema:"those that records may be in"`
 	DefaultTTL    map[string]*int64 `json:"default_ttl_by_namespace" jsonschema:"seconds, or null, for records that are written without a ttl"`
 	PruneStrategy map[string]string `json:"prune_strategy_by_namespace" jsonschema:"ttl_only, or none to keep even what has expired"`
+}
+
+// Graph is the section graph.
+type Graph struct {
+	Redact bool `json:"redact" jsonschema:"false: labels and payloads are stored as they come, for hosts that own them"`
 }
 
 // Workspace is the section workspace.

@@ -22,6 +22,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
+	"github.com/openclawssy/openclawssy/internal/memory/graph"
 	"github.com/openclawssy/openclawssy/internal/memory/record"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 	"github.com/openclawssy/openclawssy/internal/op"
@@ -59,6 +60,7 @@ type house struct {
 	items    *stores[*working.Store]
 	archives *stores[*archive.Store]
 	records  *stores[*record.Store]
+	graphs   *stores[*graph.Store]
 }
 
 func newHouse(now func() time.Time, getenv func(string) string, environ []string) *house {
@@ -71,6 +73,7 @@ func newHouse(now func() time.Time, getenv func(string) string, environ []string
 	h.items = newStores(h, h.openItems, h.readItems)
 	h.archives = newStores(h, h.openArchive, h.readArchive)
 	h.records = newStores(h, h.openRecords, h.openRecordsReadOnly)
+	h.graphs = newStores(h, h.openGraph, h.openGraphReadOnly)
 	return h
 }
 
@@ -82,7 +85,7 @@ func (h *house) close() error {
 		h.runtime.Close()
 	}
 	h.background.Wait()
-	return errors.Join(h.items.close(), h.archives.close(), h.records.close(), h.logs.close())
+	return errors.Join(h.items.close(), h.archives.close(), h.records.close(), h.graphs.close(), h.logs.close())
 }
 
 // newID returns a fresh ULID. It is safe for concurrent use.
@@ -335,6 +338,7 @@ func (h *house) app() cli.App {
 	c.Add(items.Ops()...)
 	c.Add(care.NewHandles(items, h.items.read, h.followed, h.recordByHandle).Ops()...)
 	c.Add(records.Ops()...)
+	c.Add(h.graphService().Ops()...)
 	c.Add(chk.Ops()...)
 	c.Add(rec.Ops()...)
 	c.Add(runlog.NewService(h.readRuns).Ops()...)

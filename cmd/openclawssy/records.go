@@ -11,6 +11,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/agents"
 	"github.com/openclawssy/openclawssy/internal/bridge"
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/graph"
 	"github.com/openclawssy/openclawssy/internal/memory/recall"
 	"github.com/openclawssy/openclawssy/internal/memory/record"
 	"github.com/openclawssy/openclawssy/internal/memory/text"
@@ -133,6 +134,7 @@ func (h *house) bridge(ctx context.Context, agent memory.AgentID, in io.Reader, 
 	h.only = true
 	path, cfg := h.describeRecords(agent)
 	return bridge.Serve(ctx, in, out, bridge.Adapters{
-		"memory": bridge.Memory(record.NewAdapter(agent, h.readRecords, h.records.write, path, cfg)),
+		"memory":          bridge.Memory(record.NewAdapter(agent, h.readRecords, h.records.write, path, cfg)),
+		graph.AdapterName: bridge.Graph(h.graphAdapter(agent)),
 	})
 }

@@ -263,18 +263,12 @@ func (a *Adapter) export(ctx context.Context, _ call) (any, error) {
 	return e, err
 }
 
-// storedPattern is the answer of memory_store_pattern.
-type storedPattern struct {
-	NodeID    string `json:"node_id"`
-	StepCount int    `json:"step_count"`
-}
-
 func (a *Adapter) storePattern(ctx context.Context, c call) (any, error) {
 	p, err := c.pattern()
 	if err != nil {
 		return nil, err
 	}
-	answer := storedPattern{StepCount: len(p.Steps)}
+	answer := StoredPattern{StepCount: len(p.Steps)}
 	err = a.update(ctx, c.dry, func(tx *Tx) error {
 		var err error
 		answer.NodeID, err = tx.StorePattern(p)
@@ -415,11 +409,7 @@ func (a *Adapter) personaUpdate(ctx context.Context, c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return struct {
-		OK     bool   `json:"ok"`
-		NodeID string `json:"node_id"`
-		Trait
-	}{true, id, t}, nil
+	return TraitAnswer{true, id, t}, nil
 }
 
 func (a *Adapter) personaGet(ctx context.Context, c call) (any, error) {
@@ -437,14 +427,8 @@ func (a *Adapter) personaGet(ctx context.Context, c call) (any, error) {
 	return t, err
 }
 
-// persona is the answer of persona_load.
-type persona struct {
-	Traits  []Trait                `json:"traits"`
-	Context map[string]json.Number `json:"persona_context"`
-}
-
 func (a *Adapter) personaLoad(ctx context.Context, c call) (any, error) {
-	var answer persona
+	var answer PersonaAnswer
 	err := a.view(ctx, func(v *View, l Limits) error {
 		answer.Traits = v.Traits(c.agent, l.PersonaTraits)
 		answer.Context = contextOf(answer.Traits)

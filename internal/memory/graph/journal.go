@@ -32,7 +32,10 @@ const leastFold = 4 << 20
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func (s *Store) journalPath() string { return s.path + ".journal" }
+// JournalSuffix is what the journal's name has behind that of the file.
+const JournalSuffix = ".journal"
+
+func (s *Store) journalPath() string { return s.path + JournalSuffix }
 
 // save makes the pending changes durable. It is called under the lock.
 func (s *Store) save() error {

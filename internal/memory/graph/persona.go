@@ -223,12 +223,12 @@ func traitUpdateFrom(args gjson.Result) (TraitUpdate, error) {
 	return u, r.err
 }
 
-// context maps the names of active traits to their strength.
-func contextOf(traits []Trait) map[string]json.Number {
-	active := map[string]json.Number{}
+// contextOf maps the names of active traits to their strength.
+func contextOf(traits []Trait) map[string]float64 {
+	active := map[string]float64{}
 	for _, t := range slices.Backward(traits) { // the strongest of a name stays
 		if t.Strength >= leastStrength {
-			active[t.TraitName] = json.Number(appendNumber(nil, t.Strength))
+			active[t.TraitName] = t.Strength
 		}
 	}
 	return active

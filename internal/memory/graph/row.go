@@ -251,7 +251,11 @@ func appendNumber(b []byte, f float64) []byte {
 	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
 		return strconv.AppendInt(b, int64(f), 10)
 	}
-	return strconv.AppendFloat(b, f, 'g', -1, 64)
+	form := byte('f')
+	if size := math.Abs(f); size < 1e-6 || size >= 1e21 {
+		form = 'e'
+	}
+	return strconv.AppendFloat(b, f, form, -1, 64)
 }
 
 func appendObject(b []byte, raw json.RawMessage) []byte {

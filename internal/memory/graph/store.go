@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -113,6 +114,22 @@ func (s *Store) Notes() []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return append([]string(nil), s.notes...)
+}
+
+// SetAside lists the files beside the graph that keep what could not be read.
+func (s *Store) SetAside() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Dir(s.path))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, memory.Errorf(memory.ErrUnavailable, "%w", err)
+	}
+	var found []string
+	for _, e := range entries {
+		rest, beside := strings.CutPrefix(e.Name(), filepath.Base(s.path)+".")
+		if beside && (strings.Contains(rest, "damaged-") || rest == "unread.jsonl") {
+			found = append(found, filepath.Join(filepath.Dir(s.path), e.Name()))
+		}
+	}
+	return found, nil
 }
 
 func (s *Store) note(text string) {
