@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,10 +20,10 @@ import (
 
 // The journal is a file of lines. A line is one change as a whole:
 //
-//	<CRC-32C of the JSON, 8 hex digits> {"drop":[ids],"nodes":[rows],"edges":[rows]}
+//	<CRC-32C of the JSON, 8 hex digits> {"drop":[ids],"cut":[ids],"nodes":[rows],"edges":[rows]}
 //
-// To apply it, remove the nodes to drop and the edges at them, then put the
-// nodes, then the edges. Applying a journal to a graph that holds its changes
+// To apply it, remove the nodes to drop and the edges at them, then the edges to
+// cut, which may be left out; then put the nodes, then the edges. Applying a journal to a graph that holds its changes
 // already, in whole or in part, changes nothing: a fold that was cut off between
 // its two steps does no harm.
 
@@ -67,12 +68,11 @@ func (s *Store) save() error {
 // line encodes the pending changes.
 func (s *Store) line() []byte {
 	b := append(make([]byte, 9, 1024), `{"drop":[`...)
-	dropped := make([]string, 0, len(s.pending.drops))
-	for id := range s.pending.drops {
-		dropped = append(dropped, id)
+	b = appendTexts(b[:len(b)-1], slices.Sorted(maps.Keys(s.pending.drops)))
+	if len(s.pending.cuts) > 0 {
+		b = appendTexts(append(b, `,"cut":`...), slices.Sorted(maps.Keys(s.pending.cuts)))
 	}
-	slices.Sort(dropped)
-	b = append(appendTexts(b[:len(b)-1], dropped), `,"nodes":[`...)
+	b = append(b, `,"nodes":[`...)
 	for i, at := range s.pendingNodes() {
 		if i > 0 {
 			b = append(b, ',')
@@ -214,6 +214,10 @@ func (s *Store) applyLine(st *state, line []byte) bool {
 	}
 	row.Get("drop").ForEach(func(_, id gjson.Result) bool {
 		st.removeNode(id.String())
+		return true
+	})
+	row.Get("cut").ForEach(func(_, id gjson.Result) bool {
+		st.removeEdge(id.String())
 		return true
 	})
 	row.Get("nodes").ForEach(func(_, v gjson.Result) bool {

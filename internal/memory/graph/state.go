@@ -169,6 +169,45 @@ func (s *state) removeNodeOnly(id string) {
 	s.liveNodes--
 }
 
+// takeNode removes a node that has no edges; the function that it returns puts
+// it back in its place.
+func (s *state) takeNode(id string) (back func()) {
+	at := s.spotOf(id).node
+	n := s.nodes[at]
+	s.removeNodeOnly(id)
+	return func() {
+		s.nodes[at], s.spotOf(id).node = n, at
+		s.liveNodes++
+		list := s.kinds[n.Type]
+		i, _ := slices.BinarySearch(list, at)
+		s.kinds[n.Type] = slices.Insert(list, i, at)
+	}
+}
+
+// takeEdge removes an edge; the function that it returns puts it back in its
+// place.
+func (s *state) takeEdge(id string) (back func()) {
+	at := s.edge[id]
+	e := s.edges[at]
+	s.removeEdge(id)
+	return func() {
+		s.edges[at], s.edge[id] = e, at
+		s.liveEdges++
+		src, dst := s.spotOf(e.Src), s.spotOf(e.Dst)
+		src.out = ascending(src.out, at)
+		dst.in = ascending(dst.in, at)
+	}
+}
+
+// ascending puts a position into a list before the first that is behind it.
+func ascending(list []int32, at int32) []int32 {
+	i := slices.IndexFunc(list, func(other int32) bool { return other > at })
+	if i < 0 {
+		return append(list, at)
+	}
+	return slices.Insert(list, i, at)
+}
+
 // expired removes the nodes that are dead at now, with the edges at them, and
 // returns their ids.
 func (s *state) expired(now float64) []string {

@@ -264,6 +264,9 @@ func (s *Store) change(w Write, fn func(*Tx) error) error {
 	}
 	tx := &Tx{View: View{s.state, s.revision}, store: s}
 	err := fn(tx)
+	if err == nil && w.Hold && tx.touched.removes() {
+		err = memory.Errorf(memory.ErrInternal, "what is removed from a graph cannot be held in memory")
+	}
 	before := s.pending.clone()
 	if err == nil && !w.DryRun {
 		s.pending.add(tx.touched)

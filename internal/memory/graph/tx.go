@@ -113,6 +113,32 @@ func (tx *Tx) putEdge(e *Edge) {
 	tx.touched.edge(e.ID, true)
 }
 
+// RemoveNode removes a node and the edges at it; it reports whether there was
+// such a node. Contradictions that its edges have marked stay marked. A removal
+// cannot be held in memory: with Write.Hold, Update fails.
+func (tx *Tx) RemoveNode(id string) bool {
+	if tx.Node(id) == nil {
+		return false
+	}
+	for _, e := range slices.Concat(slices.Collect(tx.Out(id)), slices.Collect(tx.In(id))) {
+		tx.RemoveEdge(e.ID)
+	}
+	tx.back = append(tx.back, tx.state.takeNode(id))
+	tx.touched.drop([]string{id})
+	return true
+}
+
+// RemoveEdge removes an edge; it reports whether there was one. Like RemoveNode
+// it leaves marks as they are and cannot be held in memory.
+func (tx *Tx) RemoveEdge(id string) bool {
+	if tx.Edge(id) == nil {
+		return false
+	}
+	tx.back = append(tx.back, tx.state.takeEdge(id))
+	tx.touched.cut(id)
+	return true
+}
+
 // undo takes all changes back.
 func (tx *Tx) undo() {
 	for _, back := range slices.Backward(tx.back) {
@@ -192,6 +218,7 @@ func appendMembers(b []byte, members []Member) []byte {
 type delta struct {
 	nodes, edges map[string]bool
 	drops        map[string]bool // nodes that were removed, with the edges at them
+	cuts         map[string]bool // edges that were removed
 }
 
 func (d *delta) node(id string, own bool) {
@@ -218,7 +245,22 @@ func (d *delta) drop(ids []string) {
 	}
 }
 
+func (d *delta) cut(id string) {
+	if d.cuts == nil {
+		d.cuts = map[string]bool{}
+	}
+	d.cuts[id] = true
+	delete(d.edges, id)
+}
+
+// removes reports whether something was taken away.
+func (d *delta) removes() bool { return len(d.drops)+len(d.cuts) > 0 }
+
 func (d *delta) add(more delta) {
+	d.drop(slices.Collect(maps.Keys(more.drops)))
+	for id := range more.cuts {
+		d.cut(id)
+	}
 	for id, own := range more.nodes {
 		d.node(id, own)
 	}
@@ -227,8 +269,8 @@ func (d *delta) add(more delta) {
 	}
 }
 
-func (d *delta) any() bool { return len(d.nodes)+len(d.edges)+len(d.drops) > 0 }
+func (d *delta) any() bool { return len(d.nodes)+len(d.edges)+len(d.drops)+len(d.cuts) > 0 }
 
 func (d *delta) clone() delta {
-	return delta{maps.Clone(d.nodes), maps.Clone(d.edges), maps.Clone(d.drops)}
+	return delta{maps.Clone(d.nodes), maps.Clone(d.edges), maps.Clone(d.drops), maps.Clone(d.cuts)}
 }
