@@ -85,6 +85,9 @@ func (h *house) readRecords(ctx context.Context, agent memory.AgentID) (*record.
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, memory.Errorf(memory.ErrNotFound, "agent %s has no records", agent)
 	}
+	if _, err := h.home.Find(agent); errors.Is(err, memory.ErrNotFound) {
+		return h.records.write(ctx, agent) // a database of AINL_MEMORY_DB, under an agent that has nothing else yet
+	}
 	return h.records.read(ctx, agent)
 }
 
