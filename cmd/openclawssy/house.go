@@ -338,7 +338,8 @@ func (h *house) app() cli.App {
 	c.Add(items.Ops()...)
 	c.Add(care.NewHandles(items, h.items.read, h.followed, h.recordByHandle).Ops()...)
 	c.Add(records.Ops()...)
-	c.Add(h.graphService().Ops()...)
+	graphs := h.graphService()
+	c.Add(graphs.Ops()...)
 	c.Add(chk.Ops()...)
 	c.Add(rec.Ops()...)
 	c.Add(runlog.NewService(h.readRuns).Ops()...)
@@ -358,6 +359,7 @@ func (h *house) app() cli.App {
 			cli.Status(func(ctx context.Context, only memory.AgentID) (any, error) { return look.All(ctx, h.home, only) }),
 			cli.ImportChat(h.importChat), cli.EvaluateLoCoMo(measure), cli.EvaluateLongMemEval(measure), cli.EvaluateDistill(measure),
 			cli.WorkspaceRecords(h.workspaces()),
+			cli.GraphView(h.graphPage(graphs), sessionToken), cli.GraphDemo(h.scratchGraph),
 			cli.Version, cli.ConfigShow, cli.ConfigValidate, cli.ConfigSchema, cli.Docs, cli.Redact(h.filter),
 		}, slices.Concat(h.recordFiles(), h.alf().Commands())...),
 	}

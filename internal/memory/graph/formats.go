@@ -3,7 +3,8 @@ package graph
 import (
 	"fmt"
 	"strings"
-	"unicode"
+
+	"github.com/openclawssy/openclawssy/internal/memory/text"
 )
 
 // maxShown is how many characters of a label a drawing shows.
@@ -94,12 +95,13 @@ func mermaidShape(kind string) (left, right string) {
 }
 
 // mermaidText quotes a text for Mermaid, which knows no backslash: what could end
-// the quotes, open markup or Markdown, or start an entity is written as one.
+// the quotes, open markup or Markdown, or start an entity or a directive is
+// written as an entity.
 func mermaidText(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, c := range oneLine(s) {
-		if strings.ContainsRune("\"#&<>`*_~\\[](){}|;%", c) {
+		if strings.ContainsRune("\"#&<>`\\;%{}|", c) {
 			fmt.Fprintf(&b, "#%d;", c)
 			continue
 		}
@@ -141,7 +143,7 @@ func shown(n *Node) string {
 // direction) spaces.
 func oneLine(s string) string {
 	return strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) || unicode.Is(unicode.Cf, c) && c != 0x200d || c == 0x2028 || c == 0x2029 {
+		if text.IsInvisible(c) && !text.IsJoiner(c) {
 			return ' '
 		}
 		return c

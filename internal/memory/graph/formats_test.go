@@ -37,7 +37,7 @@ func TestFormats(t *testing.T) {
 
 var (
 	dotLine     = regexp.MustCompile(`^  n0 \[label="((?:[^"\\\n]|\\["\\])*)", shape=[a-z]+, tooltip="((?:[^"\\\n]|\\["\\])*)"\];$`)
-	mermaidLine = regexp.MustCompile(`^  n0\(\["([^"<>` + "`" + `\[\](){}|;&\\]|#\d+;)*"\]\)$`)
+	mermaidLine = regexp.MustCompile(`^  n0\(\["([^"<>` + "`" + `{}|;%&\\]|#\d+;)*"\]\)$`)
 )
 
 // Whatever a label is, a drawing has its one line, whose quotes end where they

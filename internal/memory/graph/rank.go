@@ -45,7 +45,7 @@ type RankedQuery struct {
 	Words   string // in any script; no words find nothing
 	Type    string // only nodes of this type; "" for all
 	AgentID string // only nodes of this agent; "" for all
-	Limit   int    // at most so many; at least 1
+	Limit   int    // at most so many
 }
 
 // Ranked returns the nodes that have any of the words, the best first; among
@@ -53,6 +53,9 @@ type RankedQuery struct {
 // without case and accents, scripts without spaces by pairs of characters. The
 // index that it needs is made by the first call and follows the graph.
 func (s *Store) Ranked(ctx context.Context, q RankedQuery) ([]Ranked, error) {
+	if q.Limit <= 0 {
+		return nil, nil
+	}
 	var found []Ranked
 	err := s.View(ctx, func(v *View) error {
 		s.ranks.mu.Lock()

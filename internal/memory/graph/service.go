@@ -41,9 +41,11 @@ func (s *Service) Ops() []op.Op {
 		op.New("graph.add_edge", "Join two nodes by a typed edge, or put it in the place of the one with its id.", op.Write, s.AddEdge).
 			WithExample(`{"src":"ann","dst":"lisbon","edge_type":"knows"}`),
 		op.New("graph.recall", "Get a node by its id, with the edges at it.", op.Read, s.Recall).WithExample(`{"id":"ann"}`),
-		op.New("graph.search", "Find nodes by a part of their text, in the order in which they were added.", op.Read, s.Search).
-			WithExample(`{"query":"lisbon","node_type":"semantic"}`),
-		op.New("graph.export", "Get the graph as one value.", op.Read, s.Export),
+		op.New("graph.search", "Find nodes by a part of their text, in the order in which they were added; or ranked by words.", op.Read, s.Search).
+			WithExample(`{"query":"lisbon","ranked":true}`),
+		op.New("graph.neighbours", "Get what lies around a node, the nearest first.", op.Read, s.Neighbours).WithExample(`{"id":"ann","depth":2}`),
+		op.New("graph.path", "Find a shortest way between two nodes.", op.Read, s.Path).WithExample(`{"from":"ann","to":"lisbon"}`),
+		op.New("graph.export", "Get the whole graph: as JSON, or as a drawing in DOT or Mermaid.", op.Read, s.Export).WithExample(`{"format":"mermaid"}`),
 		op.New("graph.status", "Tell where the graph is, how large, and what was set aside when it was read.", op.Read, s.Status),
 		op.New("graph.fold", "Bring the graph's journal into its JSON file.", op.Write, s.Fold),
 		op.New("graph.store_pattern", "Store a named pattern of steps.", op.Write, s.StorePattern).
@@ -203,86 +205,6 @@ func (s *Service) Recall(ctx context.Context, agent memory.AgentID, in IDInput) 
 		return err
 	})
 	return r, err
-}
-
-// SearchInput is the input of graph.search.
-type SearchInput struct {
-	Query    string `json:"query,omitempty" jsonschema:"a part of the label, the tags or the payload, without case; empty for all" cli:"arg"`
-	NodeType string `json:"node_type,omitempty" jsonschema:"only nodes of this type"`
-	AgentID  string `json:"agent_id,omitempty" jsonschema:"only nodes of this agent, a label within this graph"`
-	Limit    *int   `json:"limit,omitempty" jsonschema:"most nodes to return; 10 if absent"`
-	Ranked   bool   `json:"ranked,omitempty" jsonschema:"true: by words, the best first"`
-}
-
-// Found is the answer of graph.search.
-type Found struct {
-	Results []NodeRow `json:"results"`
-	Count   int       `json:"count"`
-}
-
-// Search is View.Search, or Store.Ranked.
-func (s *Service) Search(ctx context.Context, agent memory.AgentID, in SearchInput) (Found, error) {
-	limit := 10
-	if in.Limit != nil {
-		limit = *in.Limit
-	}
-	if limit < 0 {
-		return Found{}, &memory.FieldError{Field: "limit", Reason: "must not be negative"}
-	}
-	nodes, err := s.found(ctx, agent, in, limit)
-	if err != nil {
-		return Found{}, err
-	}
-	rows, err := NodeRows(nodes)
-	return Found{rows, len(rows)}, err
-}
-
-// found runs one of the two searches.
-func (s *Service) found(ctx context.Context, agent memory.AgentID, in SearchInput, limit int) (nodes []*Node, err error) {
-	if !in.Ranked || limit == 0 {
-		return nodes, s.view(ctx, agent, func(v *View, _ Limits) error {
-			nodes = v.Search(Search{in.Query, in.NodeType, in.AgentID, limit})
-			return nil
-		})
-	}
-	store, release, err := s.read(ctx, agent)
-	if memory.KindOf(err) == memory.ErrNotFound {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	ranked, err := store.Ranked(ctx, RankedQuery{in.Query, in.NodeType, in.AgentID, limit})
-	for _, r := range ranked {
-		nodes = append(nodes, r.Node)
-	}
-	return nodes, err
-}
-
-// Exported is the answer of graph.export: see Export.
-type Exported struct {
-	Nodes []NodeRow `json:"nodes"`
-	Edges []EdgeRow `json:"edges"`
-	Cut   *Cut      `json:"cut,omitempty" jsonschema:"there where the limits left something out"`
-}
-
-// Export is View.Export.
-func (s *Service) Export(ctx context.Context, agent memory.AgentID, _ None) (Exported, error) {
-	var e Export
-	err := s.view(ctx, agent, func(v *View, l Limits) error {
-		e = v.Export(l)
-		return nil
-	})
-	if err != nil {
-		return Exported{}, err
-	}
-	out := Exported{Cut: e.Cut}
-	if out.Nodes, err = NodeRows(e.Nodes); err != nil {
-		return Exported{}, err
-	}
-	out.Edges, err = EdgeRows(e.Edges)
-	return out, err
 }
 
 // None is the input of an operation that asks for nothing.
