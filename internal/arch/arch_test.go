@@ -54,6 +54,7 @@ var floors = map[string]int{
 	"internal/memory/checkpoint":  4,
 	"internal/memory/maintenance": 4,
 	"internal/transcript":         4,
+	"internal/workspace/mirror":   4,
 
 	"internal/runtime":   5,
 	"internal/scheduler": 5,

@@ -26,6 +26,9 @@ type Options struct {
 	JSON  bool     // one JSON document on stdout
 	Quiet bool     // no progress, no notes
 	Set   []string // configuration, key=value
+	// Workspace is the directory named by --workspace, which the workspace commands
+	// have; empty for none.
+	Workspace string
 }
 
 // Streams are the standard streams, and whether a person sits there.
@@ -161,6 +164,8 @@ func (r *Runner) root() *cobra.Command {
 	for _, make := range r.App.Commands {
 		attach(root, make(r))
 	}
+	node(root, []string{"workspace"}).PersistentFlags().StringVar(&r.Options.Workspace, "workspace", "",
+		"the workspace's directory (else workspace.path, else as ~/.openclaw/openclaw.json says)")
 	return root
 }
 

@@ -2,50 +2,33 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/workspace"
+	"github.com/openclawssy/openclawssy/internal/workspace/mirror"
 )
 
 // Workspaces is what the commands on OpenClaw workspaces work with.
 type Workspaces struct {
-	// Locate returns the directory of a workspace: the one named, else as
-	// configured.
+	// Locate returns the directory of a workspace: the one named, else as --workspace
+	// or the configuration says.
 	Locate func(named string) (string, error)
-}
-
-// place gives a workspace command its two ways to name the directory: a word and
-// --workspace.
-type place struct{ flag string }
-
-func (p *place) add(c *cobra.Command) {
-	c.Flags().StringVar(&p.flag, "workspace", "", "the workspace's directory (else workspace.path, else as ~/.openclaw/openclaw.json says)")
-}
-
-// dir returns the directory that the command line names, "" for none.
-func (p *place) dir(args []string) (string, error) {
-	switch {
-	case len(args) == 0:
-		return p.flag, nil
-	case p.flag != "" && p.flag != args[0]:
-		return "", &memory.FieldError{Field: "workspace", Reason: "must not be given twice"}
-	case args[0] == "":
-		return "", &memory.FieldError{Field: "workspace", Reason: "must not be empty"}
-	}
-	return args[0], nil
+	// Import brings a workspace into an agent's memory.
+	Import func(ctx context.Context, agent memory.AgentID, w *workspace.Workspace) (mirror.Report, error)
 }
 
 // WorkspaceRecords lists the records of a workspace.
 func WorkspaceRecords(ws Workspaces) Command {
 	return func(r *Runner) *cobra.Command {
-		var p place
 		var split string
 		c := &cobra.Command{
 			Use: "workspace/records [DIR]", Short: "List the memory records of an OpenClaw workspace", Args: cobra.MaximumNArgs(1),
@@ -59,23 +42,26 @@ func WorkspaceRecords(ws Workspaces) Command {
 				if err != nil {
 					return err
 				}
-				return r.withWorkspace(ws, &p, args, func(w *workspace.Workspace) error {
+				return r.withWorkspace(ws, args, func(w *workspace.Workspace) error {
 					records := w.Records(c.Context(), workspace.Options{Split: mode, Notice: func(n workspace.Notice) { r.note("%s", clean(n.String())) }})
 					return r.showRecords(records)
 				})
 			},
 		}
-		p.add(c)
 		c.Flags().StringVar(&split, "split", string(workspace.SplitClient), "how files are cut: client, fence-aware or rows")
 		return c
 	}
 }
 
-// withWorkspace opens the workspace that the command line names for fn.
-func (r *Runner) withWorkspace(ws Workspaces, p *place, args []string, fn func(*workspace.Workspace) error) error {
-	named, err := p.dir(args)
-	if err != nil {
-		return err
+// withWorkspace opens the workspace that the command line names, by its word or by
+// --workspace, for fn.
+func (r *Runner) withWorkspace(ws Workspaces, args []string, fn func(*workspace.Workspace) error) error {
+	named := r.Options.Workspace
+	if len(args) > 0 {
+		if args[0] == "" || named != "" && named != args[0] {
+			return &memory.FieldError{Field: "workspace", Reason: "must be one directory"}
+		}
+		named = args[0]
 	}
 	dir, err := ws.Locate(named)
 	if err != nil {
@@ -86,6 +72,60 @@ func (r *Runner) withWorkspace(ws Workspaces, p *place, args []string, fn func(*
 		return err
 	}
 	return errors.Join(fn(w), w.Close())
+}
+
+// importedWorkspace is what workspace import prints.
+type importedWorkspace struct {
+	Agent memory.AgentID `json:"agent"`
+	mirror.Report
+}
+
+func (i importedWorkspace) Text() string {
+	var sb strings.Builder
+	fmt.Fprintf(&sb, "%s: %d files, %d unchanged. %d items new, %d sections replaced, %d moved, %d removed; %d events new.\n",
+		i.Agent, i.Files, i.Unchanged, i.Created, i.Replaced, i.Moved, i.Removed, i.Events)
+	for _, more := range []struct {
+		n    int
+		what string
+	}{
+		{i.Expired, "items left out or archived: their retention is over"}, {i.Withheld, "sections left out: what they said was forgotten"},
+		{i.Overfull, "items archived or not made, to keep under the cap"},
+	} {
+		if more.n > 0 {
+			fmt.Fprintf(&sb, "  %d %s\n", more.n, more.what)
+		}
+	}
+	for _, r := range i.Refused {
+		fmt.Fprintf(&sb, "  refused: %s: %s\n", r.Entry, r.Reason)
+	}
+	for _, n := range i.Notices {
+		fmt.Fprintf(&sb, "  %s\n", n)
+	}
+	return sb.String()
+}
+
+// WorkspaceImport brings a workspace into memory.
+func WorkspaceImport(ws Workspaces) Command {
+	return func(r *Runner) *cobra.Command {
+		return &cobra.Command{
+			Use: "workspace/import [DIR]", Short: "Bring an OpenClaw workspace into memory, or follow its edits", Args: cobra.MaximumNArgs(1),
+			Long: "Bring an OpenClaw workspace into memory: sections become items, daily logs become events, their tagged lines items too.\n" +
+				"Importing it again follows the edits: changed sections replace their items, removed ones are archived. Tags decide how\n" +
+				"long an item is kept: importance 0.8 and above for good, 0.4 and above for 30 days, below for 7. The workspace is only read.",
+			Example: "  openclawssy workspace import ~/.openclaw/workspace\n  openclawssy workspace import --agent mara --json",
+			RunE: func(c *cobra.Command, args []string) error {
+				return r.withWorkspace(ws, args, func(w *workspace.Workspace) error {
+					ctx, done := r.withProgress(c.Context(), "import")
+					report, err := ws.Import(ctx, r.Agent(), w)
+					done()
+					if err != nil {
+						return err
+					}
+					return r.Print(importedWorkspace{r.Agent(), report})
+				})
+			},
+		}
+	}
 }
 
 // showRecords prints records as they come.

@@ -1,0 +1,450 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"pgregory.net/rapid"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/archive"
+	"github.com/openclawssy/openclawssy/internal/memory/events"
+	"github.com/openclawssy/openclawssy/internal/memory/working"
+	"github.com/openclawssy/openclawssy/internal/redact"
+	"github.com/openclawssy/openclawssy/internal/workspace"
+)
+
+var epoch = time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
+
+// rig is an agent with real stores, and a workspace.
+type rig struct {
+	t     testing.TB
+	ctx   context.Context
+	dir   string
+	ws    *workspace.Workspace
+	now   time.Time
+	log   *events.Log
+	items *working.Store
+	old   *archive.Store
+	im    *Importer
+}
+
+var serial atomic.Int64
+
+func newRig(t testing.TB) *rig {
+	t.Helper()
+	r := &rig{t: t, ctx: memory.WithActor(context.Background(), memory.OriginUser), dir: t.TempDir(), now: epoch}
+	red, err := redact.New([]byte("a key of the tests, 32 bytes long"))
+	r.check(err)
+	clock := func() time.Time { return r.now }
+	id := func() string { return fmt.Sprintf("01ARZ3NDEKTSV4RRFF%08d", serial.Add(1)) }
+	r.log, err = events.Open(r.ctx, filepath.Join(r.dir, "events"), events.Options{Now: clock, NewID: id, Redact: red, Log: zerolog.Nop()})
+	r.check(err)
+	r.items, err = working.Open(r.ctx, r.dir, working.Options{Agent: "a", Log: r.log, Redact: red, Now: clock, NewID: id})
+	r.check(err)
+	r.old, err = archive.Open(r.ctx, filepath.Join(r.dir, "archive.db"), archive.Options{Redact: red, Now: clock})
+	r.check(err)
+	r.ws, err = workspace.Open(t.TempDir())
+	r.check(err)
+	r.im = &Importer{Items: r.items, Log: r.log, Redact: red, Now: clock, Dir: r.dir}
+	t.Cleanup(func() {
+		for _, c := range []interface{ Close() error }{r.items, r.old, r.log, r.ws} {
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return r
+}
+
+func (r *rig) check(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) put(name, text string) {
+	r.t.Helper()
+	path := filepath.Join(r.ws.Path(), name)
+	r.check(os.MkdirAll(filepath.Dir(path), 0o700))
+	r.check(os.WriteFile(path, []byte(text), 0o600))
+	r.check(os.Chtimes(path, r.now, r.now))
+}
+
+func (r *rig) remove(name string) {
+	r.t.Helper()
+	r.check(os.Remove(filepath.Join(r.ws.Path(), name)))
+}
+
+func (r *rig) sync() Report {
+	r.t.Helper()
+	report, err := r.im.Import(r.ctx, r.ws)
+	r.check(err)
+	return report
+}
+
+// active returns the active items as "kind importance: content", sorted.
+func (r *rig) active() []string { return r.with("active") }
+
+func (r *rig) list(status string) []memory.Item {
+	r.t.Helper()
+	all := 0
+	list, err := r.items.List(r.ctx, working.ListRequest{Status: status, Limit: &all})
+	r.check(err)
+	return list.Items
+}
+
+func (r *rig) with(status string) []string {
+	r.t.Helper()
+	var out []string
+	for _, it := range r.list(status) {
+		out = append(out, fmt.Sprintf("%s %d: %s", it.Kind, it.Importance, strings.ReplaceAll(it.Content, "\n", " / ")))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// said returns the texts of the events that are recalled.
+func (r *rig) said() []string {
+	r.t.Helper()
+	list, _, err := r.log.Read(r.ctx, memory.Cursor{}, 10000)
+	r.check(err)
+	gone, err := r.items.Suppressed(r.ctx, list)
+	r.check(err)
+	var out []string
+	for _, e := range list {
+		if e.Type.IsTurn() && !gone[e.ID] {
+			out = append(out, e.Text)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (r *rig) wantActive(want ...string) {
+	r.t.Helper()
+	if got := r.active(); !slices.Equal(got, want) {
+		r.t.Errorf("active:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func (r *rig) wantSaid(want ...string) {
+	r.t.Helper()
+	if got := r.said(); !slices.Equal(got, want) {
+		r.t.Errorf("said: %q, want %q", got, want)
+	}
+}
+
+func TestImportBringsSectionsAndLogs(t *testing.T) {
+	r := newRig(t)
+	r.put("MEMORY.md", "intro\n\n## Tea [preference|i=0.95]\ngreen, password=Tr0ub4dor&3x\n\n## Boat\nthe red one\r\n")
+	r.put("memory/project-pilot.md", "## Goal\nland it")
+	r.put("memory/gating-policies.md", "| 1 | ask first |")
+	r.put("memory/2026-05-07.md", "## 9:30 PM\n- [decision|i=0.9] Use SQLite.\nplain\n- [context|i=0.1] Nothing new.\n")
+	rep := r.sync()
+	if rep.Files != 4 || rep.Created != 7 || rep.Events != 1 || rep.Unchanged != 0 || len(rep.Notices) != 0 {
+		t.Errorf("%+v", rep)
+	}
+	tea := ""
+	for _, line := range r.active() {
+		if strings.HasPrefix(line, "preference 5: Tea / green, ") {
+			tea = line
+		}
+	}
+	if tea == "" || strings.Contains(tea, "Tr0ub4dor") {
+		t.Errorf("tea: %q in %q", tea, r.active())
+	}
+	r.wantActive("decision 5: Use SQLite.", "note 1: Nothing new.", "note 4: Boat / the red one", "note 4: intro", "policy 3: | 1 | ask first |", tea, "project 3: Goal / land it")
+	for _, it := range r.list("active") {
+		if it.Trust != memory.TrustImport {
+			t.Errorf("%s has trust %s", it.Content, it.Trust)
+		}
+		from, isMap := it.Metadata.(map[string]any)["workspace"].(map[string]any)
+		if !isMap || from["sha256"] == "" || from["file"] == "" {
+			t.Errorf("%s has no provenance: %v", it.Content, it.Metadata)
+		}
+		switch it.Content {
+		case "Boat\nthe red one":
+			if from["file"] != "MEMORY.md" || fmt.Sprint(from["line_start"], from["line_end"]) != "6 7" {
+				t.Errorf("boat is from %v", from)
+			}
+		case "Use SQLite.":
+			if len(it.Evidence) != 1 || it.Evidence[0].Seq == 0 || it.Evidence[0].SourceID != "workspace:memory/2026-05-07.md:1-4" || it.ValidTo != nil {
+				t.Errorf("decision: %+v", it)
+			}
+		case "Nothing new.":
+			if it.ValidTo == nil || !it.ValidTo.Equal(time.Date(2026, 5, 14, 0, 0, 0, 0, time.UTC)) {
+				t.Errorf("context is kept until %v", it.ValidTo)
+			}
+		}
+	}
+	_, err := r.old.Follow(r.ctx, r.log)
+	r.check(err)
+	list, _, err := r.log.Read(r.ctx, memory.Cursor{}, 10)
+	r.check(err)
+	if e := list[0]; !e.Timestamp.Equal(time.Date(2026, 5, 7, 21, 30, 0, 0, time.UTC)) || e.Origin != memory.OriginImport || e.SessionID != "workspace-2026-05-07" {
+		t.Errorf("event: %+v", e)
+	}
+	passages, err := r.old.ByEvent(r.ctx, list[0].ID)
+	if err != nil || len(passages) == 0 {
+		t.Errorf("the daily log is not in the archive: %v", err)
+	}
+	if rep = r.sync(); rep.Unchanged != 4 || rep.Created+rep.Events+rep.Removed+rep.Replaced+rep.Moved != 0 {
+		t.Errorf("again: %+v", rep)
+	}
+	for _, name := range []string{"events", "."} {
+		err := filepath.WalkDir(filepath.Join(r.dir, name), func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if strings.Contains(string(text), "Tr0ub4dor") {
+				t.Errorf("a secret in %s", path)
+			}
+			return err
+		})
+		r.check(err)
+	}
+}
+
+func TestImportFollowsEdits(t *testing.T) {
+	r := newRig(t)
+	r.put("MEMORY.md", "## A\none\n## B\ntwo\n## C\nthree\n")
+	r.put("memory/2026-05-07.md", "## x\nfirst\n- [lesson|i=0.9] Look twice.\n## y\nsecond\n")
+	r.sync()
+	// B changes, C moves to the front and A to another file; x grows, y goes.
+	r.put("MEMORY.md", "## C\nthree\n## B\ntwo and a half\n")
+	r.put("memory/notes.md", "## A\none\n")
+	r.put("memory/2026-05-07.md", "## x\nfirst\n- [lesson|i=0.9] Look twice.\nmore\n")
+	rep := r.sync()
+	if rep.Moved != 2 || rep.Replaced != 2 || rep.Removed != 1 || rep.Created != 1 {
+		t.Errorf("%+v", rep)
+	}
+	r.wantActive("lesson 5: Look twice.", "note 4: A / one", "note 4: B / two and a half", "note 4: C / three")
+	r.wantSaid("## x\nfirst\n- [lesson|i=0.9] Look twice.\nmore")
+	for _, it := range r.list("superseded") {
+		if it.Content != "B\ntwo" || it.SupersededBy == "" {
+			t.Errorf("superseded: %+v", it)
+		}
+	}
+	for _, it := range r.list("active") {
+		if it.Kind == memory.KindLesson && r.suppressed(it.Evidence[0].EventID) {
+			t.Errorf("the lesson rests on an event that is gone: %+v", it.Evidence)
+		}
+	}
+	// Everything as it was, then nothing.
+	r.put("MEMORY.md", "## A\none\n## B\ntwo\n## C\nthree\n")
+	r.remove("memory/notes.md")
+	r.put("memory/2026-05-07.md", "## x\nfirst\n- [lesson|i=0.9] Look twice.\n## y\nsecond\n")
+	r.sync()
+	r.wantActive("lesson 5: Look twice.", "note 4: A / one", "note 4: B / two", "note 4: C / three")
+	r.wantSaid("## x\nfirst\n- [lesson|i=0.9] Look twice.", "## y\nsecond")
+	r.remove("MEMORY.md")
+	r.remove("memory/2026-05-07.md")
+	r.sync()
+	r.wantActive()
+	r.wantSaid()
+	for _, it := range r.list("archived") {
+		if it.Reason != "no longer in the workspace" {
+			t.Errorf("archived: %+v", it)
+		}
+	}
+}
+
+func (r *rig) suppressed(id string) bool {
+	gone, err := r.items.Suppressed(r.ctx, []memory.Event{{ID: id}})
+	r.check(err)
+	return gone[id]
+}
+
+func TestImportKeepsWhatCannotBeRead(t *testing.T) {
+	r := newRig(t)
+	r.put("MEMORY.md", "## A\none\n")
+	r.put("memory/a.md", "## B\ntwo\n")
+	r.sync()
+	r.put("MEMORY.md", "## A\n\xff\n")
+	r.remove("memory/a.md")
+	r.check(os.Symlink("/etc/hostname", filepath.Join(r.ws.Path(), "memory", "a.md")))
+	rep := r.sync()
+	if len(rep.Notices) != 2 || !rep.Notices[0].Skipped || rep.Removed != 0 {
+		t.Errorf("%+v", rep)
+	}
+	r.wantActive("note 3: B / two", "note 4: A / one")
+}
+
+func TestForgottenSectionsStayForgotten(t *testing.T) {
+	r := newRig(t)
+	r.put("MEMORY.md", "## A\nmy old address\n## B\ntwo\n")
+	r.put("memory/2026-05-07.md", "## x\n- [fact|i=0.9] I live in the old house.\n")
+	r.sync()
+	for _, it := range r.list("active") {
+		if strings.Contains(it.Content, "old") {
+			_, err := r.items.Forget(r.ctx, working.ForgetRequest{Handle: it.Handle})
+			r.check(err)
+		}
+	}
+	r.put("MEMORY.md", "## A\nmy old address, still\n## B\ntwo\n")
+	r.put("memory/2026-05-07.md", "## x\n- [fact|i=0.9] I live in the old house.\nand more\n")
+	if rep := r.sync(); rep.Withheld != 2 {
+		t.Errorf("%+v", rep)
+	}
+	r.wantActive("note 4: B / two")
+	r.wantSaid()
+	// A manifest that was lost brings nothing back either.
+	files, err := filepath.Glob(filepath.Join(r.dir, "workspace-*.json"))
+	r.check(err)
+	for _, name := range files {
+		r.check(os.Remove(name))
+	}
+	r.put("MEMORY.md", "## A\nmy old address\n## B\ntwo\n")
+	r.put("memory/2026-05-07.md", "## x\n- [fact|i=0.9] I live in the old house.\n")
+	r.sync()
+	r.wantActive("note 4: B / two")
+	r.wantSaid()
+}
+
+func TestRetention(t *testing.T) {
+	r := newRig(t)
+	r.put("memory/2026-05-07.md", "## x\n- [a|i=0.85] good\n- [b|i=0.5] month\n- [c|i=0.2] week\n")
+	r.put("memory/2026-03-01.md", "## y\n- [d|i=0.8] old and good\n- [e|i=0.7] old\n")
+	r.put("MEMORY.md", "## M [note|i=0.3]\nmine\n## N\nfor good\n")
+	if rep := r.sync(); rep.Expired != 1 {
+		t.Errorf("%+v", rep)
+	}
+	r.now = epoch.Add(8 * 24 * time.Hour)
+	if rep := r.sync(); rep.Expired != 2 {
+		t.Errorf("after 8 days: %+v", rep)
+	}
+	r.wantActive("note 3: month", "note 4: N / for good", "note 4: good", "note 4: old and good")
+	r.now = epoch.Add(31 * 24 * time.Hour)
+	r.sync()
+	r.wantActive("note 4: N / for good", "note 4: good", "note 4: old and good")
+	if rep := r.sync(); rep.Expired != 0 {
+		t.Errorf("again: %+v", rep)
+	}
+}
+
+func TestImportKeepsToTheCap(t *testing.T) {
+	r := newRig(t)
+	r.im.MaxItems = 2
+	r.put("MEMORY.md", "## A [x|i=0.2]\none\n## B\ntwo\n## C\nthree\n")
+	r.put("memory/2026-05-07.md", "## x\n- [fact|i=0.9] said\n")
+	if rep := r.sync(); rep.Overfull != 2 || rep.Created != 3 {
+		t.Errorf("%+v", rep)
+	}
+	r.wantActive("note 4: B / two", "note 4: C / three")
+	if got := r.with("archived"); !slices.Equal(got, []string{"note 2: A / one"}) {
+		t.Errorf("archived: %q", got)
+	}
+	r.wantSaid("## x\n- [fact|i=0.9] said")
+}
+
+func TestOwnLinesAreNotImported(t *testing.T) {
+	r := newRig(t)
+	r.put("MEMORY.md", "## A\none\n\n<!-- openclawssy:begin -->\n## Mine\nfrom here\n<!-- openclawssy:end -->\n## B\ntwo\n")
+	r.put("memory/2026-05-07.md", "- [x|i=0.9] from here <!-- MEM-3 -->\nfrom there\n")
+	r.sync()
+	r.wantActive("note 4: A / one", "note 4: B / two")
+	r.wantSaid("from there")
+}
+
+func TestLongSections(t *testing.T) {
+	r := newRig(t)
+	r.put("MEMORY.md", "## Long\n"+strings.Repeat("日本語 ", 4000)+"\n")
+	r.put("memory/2026-05-07.md", strings.Repeat("many words ", 20000))
+	r.sync()
+	total := 0
+	for _, it := range r.list("active") {
+		total += strings.Count(it.Content, "日本語")
+		if !strings.Contains(it.Title, "/") {
+			t.Errorf("title %q", it.Title)
+		}
+	}
+	if total != 4000 {
+		t.Errorf("%d words of 4000", total)
+	}
+	r.put("memory/2026-05-07.md", "short")
+	r.sync()
+	r.wantSaid("short")
+}
+
+// crashing stands for a log that stops working after some writes.
+type crashing struct {
+	log
+	left int
+}
+
+func (c *crashing) Write(ctx context.Context, list ...memory.Event) ([]memory.Event, error) {
+	if c.left--; c.left < 0 {
+		return nil, memory.Errorf(memory.ErrUnavailable, "no more")
+	}
+	return c.log.Write(ctx, list...)
+}
+
+// stopping stands for a working memory that stops after some changes.
+type stopping struct {
+	items
+	left int
+}
+
+func (s *stopping) Import(ctx context.Context, in working.Imported) (working.ImportResult, error) {
+	if s.left--; s.left < 0 {
+		return working.ImportResult{}, memory.Errorf(memory.ErrUnavailable, "no more")
+	}
+	return s.items.Import(ctx, in)
+}
+
+// However files are edited, and wherever imports are broken off, memory says what
+// the workspace says.
+func TestImportAgainstTheWorkspace(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := newRig(t)
+		files := []string{"MEMORY.md", "memory/a.md", "memory/2026-05-06.md", "memory/2026-05-07.md"}
+		for range rapid.IntRange(1, 6).Draw(rt, "steps") {
+			want := map[string]int{}
+			for _, name := range files {
+				heads := rapid.SliceOfN(rapid.IntRange(0, 5), 0, 4).Draw(rt, name)
+				var text strings.Builder
+				for _, h := range heads {
+					body := rapid.IntRange(0, 3).Draw(rt, "body")
+					fmt.Fprintf(&text, "## h%d\nbody %d\n", h, body)
+					if strings.Contains(name, "2026") {
+						want[fmt.Sprintf("## h%d\nbody %d", h, body)]++
+					} else {
+						want[fmt.Sprintf("h%d\nbody %d", h, body)]++
+					}
+				}
+				r.put(name, text.String())
+			}
+			whole := *r.im
+			r.im.Log, r.im.Items = &crashing{whole.Log, rapid.IntRange(0, 3).Draw(rt, "writes")}, &stopping{whole.Items, rapid.IntRange(0, 3).Draw(rt, "changes")}
+			if _, err := r.im.Import(r.ctx, r.ws); err != nil && memory.KindOf(err) != memory.ErrUnavailable {
+				rt.Fatal(err)
+			}
+			*r.im = whole
+			r.sync()
+			got := map[string]int{}
+			for _, text := range r.said() {
+				got[text]++
+			}
+			for _, it := range r.list("active") {
+				got[it.Content]++
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				rt.Fatalf("memory says %v, the workspace %v", got, want)
+			}
+			if rep := r.sync(); rep.Unchanged != len(files) {
+				rt.Fatalf("again: %+v", rep)
+			}
+		}
+	})
+}
