@@ -224,6 +224,7 @@ func (s *Store) applyLine(st *state, line []byte) bool {
 		if n, err := nodeOf(v); err == nil {
 			st.putNode(n)
 			s.forget(n.ID)
+			delete(s.pending.drops, n.ID) // another process has put it again
 		}
 		return true
 	})
