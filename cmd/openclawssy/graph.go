@@ -78,9 +78,13 @@ func (h *house) readGraph(ctx context.Context, agent memory.AgentID) (*graph.Sto
 		if file == "" {
 			continue
 		}
-		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-			return h.graphs.read(ctx, agent)
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
+		if _, err := h.home.Find(agent); errors.Is(err, memory.ErrNotFound) {
+			return h.graphs.write(ctx, agent) // a graph of the environment, under an agent that has nothing else yet
+		}
+		return h.graphs.read(ctx, agent)
 	}
 	return nil, nil, memory.Errorf(memory.ErrNotFound, "agent %s has no graph", agent)
 }

@@ -137,8 +137,8 @@ func (s *Store) readBase() (*state, rest, disk, error) {
 	if err != nil {
 		return nil, rest{}, disk{}, err
 	}
-	// A row of a node or edge has rarely less than 100 bytes.
-	st := sized(len(s.imported.nodes)+len(text)/400, len(s.imported.edges)+len(text)/400)
+	// Rows have some 200 bytes, and there are more edges than nodes.
+	st := sized(len(s.imported.nodes)+len(text)/600, len(s.imported.edges)+len(text)/250)
 	for _, n := range s.imported.nodes {
 		st.putNode(n)
 	}

@@ -17,21 +17,21 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is a graph as plain lists.
-type model struct {
-	nodes []modelNode
-	edges []modelEdge
+// lists is a graph as plain lists.
+type lists struct {
+	nodes []listedNode
+	edges []listedEdge
 }
 
-type modelNode struct {
+type listedNode struct {
 	id, label string
 	expires   int // second; 0 for never
 }
 
-type modelEdge struct{ id, src, kind, dst string }
+type listedEdge struct{ id, src, kind, dst string }
 
-func (m *model) put(n modelNode) {
-	i := slices.IndexFunc(m.nodes, func(o modelNode) bool { return o.id == n.id })
+func (m *lists) put(n listedNode) {
+	i := slices.IndexFunc(m.nodes, func(o listedNode) bool { return o.id == n.id })
 	if i < 0 {
 		m.nodes = append(m.nodes, n)
 	} else {
@@ -39,8 +39,8 @@ func (m *model) put(n modelNode) {
 	}
 }
 
-func (m *model) join(e modelEdge) {
-	i := slices.IndexFunc(m.edges, func(o modelEdge) bool { return o.id == e.id })
+func (m *lists) join(e listedEdge) {
+	i := slices.IndexFunc(m.edges, func(o listedEdge) bool { return o.id == e.id })
 	if i < 0 {
 		m.edges = append(m.edges, e)
 	} else {
@@ -48,16 +48,16 @@ func (m *model) join(e modelEdge) {
 	}
 }
 
-func (m *model) prune(second int) {
+func (m *lists) prune(second int) {
 	for _, n := range slices.Clone(m.nodes) {
 		if n.expires != 0 && second > n.expires {
-			m.nodes = slices.DeleteFunc(m.nodes, func(o modelNode) bool { return o.id == n.id })
-			m.edges = slices.DeleteFunc(m.edges, func(e modelEdge) bool { return e.src == n.id || e.dst == n.id })
+			m.nodes = slices.DeleteFunc(m.nodes, func(o listedNode) bool { return o.id == n.id })
+			m.edges = slices.DeleteFunc(m.edges, func(e listedEdge) bool { return e.src == n.id || e.dst == n.id })
 		}
 	}
 }
 
-func (m *model) String() string {
+func (m *lists) String() string {
 	var out []string
 	for _, n := range m.nodes {
 		out = append(out, n.id+":"+n.label)
@@ -88,7 +88,7 @@ func TestStoreAgainstAdjacency(t *testing.T) {
 			return s
 		}
 		stores := []*Store{open(), open()}
-		var m model
+		var m lists
 		id := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"})
 		update := func(rt *rapid.T, fn func(*Tx) error) bool {
 			dry, fails := rapid.IntRange(0, 9).Draw(rt, "dry") == 0, rapid.IntRange(0, 9).Draw(rt, "fails") == 0
@@ -109,7 +109,7 @@ func TestStoreAgainstAdjacency(t *testing.T) {
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"node": func(rt *rapid.T) {
-				n := modelNode{id: id.Draw(rt, "id"), label: rapid.SampledFrom([]string{"", "x", "y\n\"", "ż"}).Draw(rt, "label")}
+				n := listedNode{id: id.Draw(rt, "id"), label: rapid.SampledFrom([]string{"", "x", "y\n\"", "ż"}).Draw(rt, "label")}
 				node := &Node{ID: n.id, Type: rapid.SampledFrom([]string{Semantic, Episodic}).Draw(rt, "type"), Label: n.label, CreatedAt: float64(second)}
 				if life := rapid.IntRange(-3, 5).Draw(rt, "life"); life > 0 {
 					ttl := float64(life)
@@ -120,7 +120,7 @@ func TestStoreAgainstAdjacency(t *testing.T) {
 				}
 			},
 			"edge": func(rt *rapid.T) {
-				e := modelEdge{"e" + strconv.Itoa(rapid.IntRange(0, 7).Draw(rt, "edge")), id.Draw(rt, "src"), rapid.SampledFrom([]string{Knows, Follows}).Draw(rt, "kind"), id.Draw(rt, "dst")}
+				e := listedEdge{"e" + strconv.Itoa(rapid.IntRange(0, 7).Draw(rt, "edge")), id.Draw(rt, "src"), rapid.SampledFrom([]string{Knows, Follows}).Draw(rt, "kind"), id.Draw(rt, "dst")}
 				done := update(rt, func(tx *Tx) error {
 					_, err := tx.AddEdge(&Edge{ID: e.id, Src: e.src, Dst: e.dst, Type: e.kind})
 					return err
@@ -160,14 +160,14 @@ func TestStoreAgainstAdjacency(t *testing.T) {
 }
 
 // checkState compares a store and its indexes with lists.
-func checkState(rt *rapid.T, name string, s *Store, m *model) {
+func checkState(rt *rapid.T, name string, s *Store, m *lists) {
 	err := s.View(context.Background(), func(v *View) error {
-		got := model{}
+		got := lists{}
 		for n := range v.Nodes() {
-			got.nodes = append(got.nodes, modelNode{id: n.ID, label: n.Label})
+			got.nodes = append(got.nodes, listedNode{id: n.ID, label: n.Label})
 		}
 		for e := range v.Edges() {
-			got.edges = append(got.edges, modelEdge{e.ID, e.Src, e.Type, e.Dst})
+			got.edges = append(got.edges, listedEdge{e.ID, e.Src, e.Type, e.Dst})
 		}
 		if got.String() != m.String() {
 			rt.Fatalf("%s has\n%s, want\n%s", name, got.String(), m)
