@@ -127,6 +127,15 @@ func (r *Record) Lines() (Lines, bool) {
 	return l, l.Start > 0 && l.End >= l.Start
 }
 
+// Value encodes the lines as the member of a record.
+func (l Lines) Value() jsontext.Value {
+	text, err := line(l)
+	if err != nil {
+		return nil // only where Unknown is not JSON
+	}
+	return text
+}
+
 // Quarter is a quarter of a year in UTC: what one partition holds.
 type Quarter struct{ Year, Number int }
 
@@ -200,11 +209,7 @@ func (r *Record) comparable() ([]byte, error) {
 	c.Temporal.CreatedAt, c.Temporal.UpdatedAt = Time{}, Time{}
 	if l, cut := r.Lines(); cut {
 		l.Start, l.End = 0, 0
-		raw, err := line(l)
-		if err != nil {
-			return nil, err
-		}
-		c.RawSourceFormat = raw
+		c.RawSourceFormat = l.Value()
 	}
 	return line(&c)
 }

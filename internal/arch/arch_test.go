@@ -60,6 +60,7 @@ var floors = map[string]int{
 	"internal/scheduler": 5,
 	"internal/care":      5,
 	"internal/evaluate":  5,
+	"internal/life":      5,
 
 	"internal/httpapi":   6,
 	"internal/mcpapi":    6,

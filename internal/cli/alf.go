@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,18 +11,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openclawssy/openclawssy/internal/alf"
+	"github.com/openclawssy/openclawssy/internal/life"
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
 
 // ALF is what the commands on Agent Life Format archives work with.
 type ALF struct {
 	Workspaces
-	Now func() time.Time
+	Now  func() time.Time
+	Keep func() life.Keep
+	// Options fills in what an export needs of the machine and the home.
+	Options func(life.ExportOptions) (life.ExportOptions, error)
+	// Agent exports an agent's own memory.
+	Agent func(context.Context, memory.AgentID, life.ExportOptions) (life.Exported, error)
 }
 
 // Commands are the alf commands.
 func (a ALF) Commands() []Command {
-	return []Command{a.validate, a.show, a.diff, a.apply}
+	return []Command{a.validate, a.show, a.diff, a.apply, a.export, a.importArchive, a.restore}
 }
 
 // outputFlag is the flag for the archive that a command writes.

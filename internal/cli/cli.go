@@ -164,8 +164,10 @@ func (r *Runner) root() *cobra.Command {
 	for _, make := range r.App.Commands {
 		attach(root, make(r))
 	}
-	node(root, []string{"workspace"}).PersistentFlags().StringVar(&r.Options.Workspace, "workspace", "",
-		"the workspace's directory (else workspace.path, else as ~/.openclaw/openclaw.json says)")
+	for _, group := range []string{"workspace", "alf"} {
+		node(root, []string{group}).PersistentFlags().StringVar(&r.Options.Workspace, "workspace", "",
+			"the workspace's directory (else workspace.path, else as ~/.openclaw/openclaw.json says)")
+	}
 	return root
 }
 

@@ -14,6 +14,9 @@ import (
 // idSpace is the namespace of the record ids: the bytes openclaw-alf-ns1.
 var idSpace = uuid.UUID([]byte("openclaw-alf-ns1"))
 
+// RecordID returns the id of the record of a name, such as MEMORY.md:0.
+func RecordID(name string) uuid.UUID { return uuid.NewSHA1(idSpace, []byte(name)) }
+
 // Record is one piece of a workspace's memory. Content shares its memory with
 // the other records of the file.
 type Record struct {
@@ -157,7 +160,7 @@ func (r Record) with(s section, idName string, notice func(Notice)) Record {
 	for _, n := range m.outside {
 		notice(Notice{File: r.OriginFile, Line: s.start + n, Reason: "an importance outside of 0 to 1 gives no confidence"})
 	}
-	r.ID, r.IDName = uuid.NewSHA1(idSpace, []byte(idName)), idName
+	r.ID, r.IDName = RecordID(idName), idName
 	r.Category, r.Confidence, r.Tags = m.category, m.confidence, m.tags
 	if s.headed {
 		r.Heading = &s.heading

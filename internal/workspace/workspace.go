@@ -106,6 +106,8 @@ const (
 	// Markdown is Memory and every other *.md file of the workspace; .git and
 	// node_modules are not looked into.
 	Markdown
+	// All is every file; .git and node_modules are not looked into.
+	All
 
 	everything // below the listed directory
 )
@@ -190,7 +192,7 @@ func (l *lister) wanted(name string, isDir bool) bool {
 	if isDir {
 		return base != ".git" && base != "node_modules"
 	}
-	return strings.HasSuffix(base, ".md") && base != ".md"
+	return l.scope == All || strings.HasSuffix(base, ".md") && base != ".md"
 }
 
 func (l *lister) entry(ctx context.Context, name string, e fs.DirEntry) error {
@@ -299,6 +301,24 @@ func (w *Workspace) Read(f File) (string, File, error) {
 		}
 	}
 	return "", f, memory.Errorf(memory.ErrUnavailable, "it changes while it is read")
+}
+
+// Copy writes the bytes of a listed file to out, however large it is.
+func (w *Workspace) Copy(f File, out io.Writer) (err error) {
+	in, err := w.root.OpenFile(filepath.FromSlash(f.opens), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return memory.Errorf(memory.ErrUnavailable, "%w", plain(err))
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	st, err := in.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = memory.Errorf(memory.ErrInvalid, "it is no regular file")
+	}
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return err
 }
 
 func (w *Workspace) readOnce(f File) (text string, now File, steady bool, err error) {
