@@ -147,10 +147,23 @@ func (w *Workspace) Files(ctx context.Context, scope Scope, notice func(Notice))
 	return l.files, nil
 }
 
+// Unlinked lists the regular files that want is true for, by path, and looks only
+// into directories that it is true for. No link is followed; a wanted one is
+// reported through notice.
+func (w *Workspace) Unlinked(ctx context.Context, want func(name string, isDir bool) bool, notice func(Notice)) ([]File, error) {
+	l := lister{w: w, want: want, notice: notice}
+	if err := l.dir(ctx, "."); err != nil {
+		return nil, fmt.Errorf("list workspace: %w", err)
+	}
+	slices.SortFunc(l.files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return l.files, nil
+}
+
 // lister is one listing.
 type lister struct {
 	w      *Workspace
 	scope  Scope
+	want   func(name string, isDir bool) bool // in place of a scope, and no link is followed
 	notice func(Notice)
 	files  []File
 }
@@ -183,6 +196,8 @@ func (l *lister) dir(ctx context.Context, dir string) error {
 // wanted reports whether a file, or something below a directory, may be in scope.
 func (l *lister) wanted(name string, isDir bool) bool {
 	switch {
+	case l.want != nil:
+		return l.want(name, isDir)
 	case l.scope == everything, name == MemoryDir, name == CuratedFile, strings.HasPrefix(name, MemoryDir+"/"):
 		return true
 	case l.scope == Memory:
@@ -197,6 +212,10 @@ func (l *lister) wanted(name string, isDir bool) bool {
 
 func (l *lister) entry(ctx context.Context, name string, e fs.DirEntry) error {
 	if !l.wanted(name, e.IsDir()) {
+		return nil
+	}
+	if e.Type()&fs.ModeSymlink != 0 && l.want != nil {
+		l.skip(name, "it is a link")
 		return nil
 	}
 	if e.Type()&fs.ModeSymlink != 0 {
