@@ -345,6 +345,7 @@ func (h *house) app() cli.App {
 	c.Add(runlog.NewService(h.readRuns).Ops()...)
 	c.Add(sched.Ops()...)
 	c.Add(look.Ops()...)
+	c.Add(h.workspaceIndexes().Ops()...)
 	measure := h.evaluation()
 	talk := h.talk(h.runtime, sched)
 	return cli.App{

@@ -18,7 +18,7 @@ func (h *house) workspaces() cli.Workspaces {
 // workspaceCommands are the commands on workspaces that are no operations.
 func (h *house) workspaceCommands() []cli.Command {
 	ws := h.workspaces()
-	return []cli.Command{cli.WorkspaceRecords(ws), cli.WorkspaceImport(ws)}
+	return []cli.Command{cli.WorkspaceRecords(ws), cli.WorkspaceImport(ws), cli.WorkspaceIndex(ws, h.workspaceIndexes().IndexOf)}
 }
 
 // importWorkspace brings a workspace into an agent's memory, and indexes it.
@@ -66,7 +66,12 @@ func (h *house) mirror(ctx context.Context, agent memory.AgentID) (*mirror.Impor
 // locateWorkspace returns the directory of the workspace that was named, else
 // the configured one, else OpenClaw's own.
 func (h *house) locateWorkspace(named string) (string, error) {
-	cfg, err := h.cfg.For(memory.AgentID(h.opts.Agent))
+	return h.workspaceOf(memory.AgentID(h.opts.Agent), named)
+}
+
+// workspaceOf is locateWorkspace for any agent.
+func (h *house) workspaceOf(agent memory.AgentID, named string) (string, error) {
+	cfg, err := h.cfg.For(agent)
 	if err != nil {
 		return "", err
 	}

@@ -21,8 +21,12 @@ const wholeInputFlag = "params"
 // addOperation makes the command of one operation: dots of its name become
 // spaces, its cli:"arg" field the words, the others flags.
 func (r *Runner) addOperation(root *cobra.Command, o op.Op) {
+	r.operation(node(root, strings.Split(o.Name, ".")), o)
+}
+
+// operation makes c the command of an operation.
+func (r *Runner) operation(c *cobra.Command, o op.Op) {
 	path := strings.Split(o.Name, ".")
-	c := node(root, path)
 	c.Short = o.Summary
 	c.Long = o.Summary
 	c.Example = r.example(o)
@@ -113,7 +117,23 @@ func checkArgs(o op.Op, args []string) error {
 	return nil
 }
 
-func flagName(f op.Field) string { return strings.ReplaceAll(f.Name, "_", "-") }
+// flagName writes a field's JSON name as a flag: max_results and maxResults are
+// --max-results.
+func flagName(f op.Field) string {
+	var sb strings.Builder
+	for _, c := range f.Name {
+		switch {
+		case c == '_':
+			sb.WriteByte('-')
+		case c >= 'A' && c <= 'Z':
+			sb.WriteByte('-')
+			sb.WriteRune(c - 'A' + 'a')
+		default:
+			sb.WriteRune(c)
+		}
+	}
+	return sb.String()
+}
 
 // flagValue keeps a flag's text until the input is put together.
 type flagValue struct{ kind, text string }

@@ -20,9 +20,14 @@ type policy struct {
 	group   bool     // others listen: what is remembered of private talks is not to be had
 }
 
-// modelPolicy is what a model may use by the configuration.
+// modelPolicy is what a model may use by the configuration. With a workspace, it
+// may look things up there.
 func modelPolicy(cfg config.Config) policy {
-	return policy{caller: runlog.CallerModel, allowed: append([]string{}, cfg.Runtime.Tools...)}
+	allowed := append([]string{}, cfg.Runtime.Tools...)
+	if cfg.Workspace.Path != "" {
+		allowed = append(allowed, "workspace.search", "workspace.get")
+	}
+	return policy{caller: runlog.CallerModel, allowed: allowed}
 }
 
 // refuses returns why the operation is denied; nil where it is allowed. One that
@@ -99,5 +104,5 @@ func originOf(operation string) memory.Origin {
 // and what it answered is no news, and must not be remembered as if it were.
 func reflects(operation string) bool {
 	family, _, _ := strings.Cut(operation, ".")
-	return slices.Contains([]string{"memory", "decision", "record", "graph", "persona", "events", "cron"}, family)
+	return slices.Contains([]string{"memory", "decision", "record", "graph", "persona", "events", "cron", "workspace"}, family)
 }

@@ -18,7 +18,9 @@ func large(b *testing.B) *rig {
 			words[i] += string(rune('a' + random.IntN(26)))
 		}
 	}
-	word := func() string { return words[int(float64(len(words))*random.Float64()*random.Float64()*random.Float64())] }
+	word := func() string {
+		return words[int(float64(len(words))*random.Float64()*random.Float64()*random.Float64())]
+	}
 	files := map[string]string{"MEMORY.md": "## Pilot\n\nThe pilot boards at the outer buoy.\n"}
 	day := time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)
 	for f := range 1000 {

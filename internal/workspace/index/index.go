@@ -45,9 +45,9 @@ type Options struct {
 	// CacheEntries is how many vectors are kept for texts that come back; 100,000
 	// if zero.
 	CacheEntries int
-	// Sessions is the directory of OpenClaw's session transcripts, for indexes that
-	// have them as a second source; "" where there is none.
-	Sessions string
+	// Sessions returns the directory of OpenClaw's session transcripts, for indexes
+	// that have them as a second source; nil where they cannot be had.
+	Sessions func() (string, error)
 }
 
 // Index is one index file, which need not exist. It holds nothing open between

@@ -165,7 +165,7 @@ func TestWhatBuildsAnew(t *testing.T) {
 			r := newRig(t, harbour)
 			r.sync(Change{})
 			r.x = r.index(tc.embed)
-			r.x.o.Sessions = t.TempDir()
+			r.x.o.Sessions = func() (string, error) { return filepath.Join(r.dir, "none"), nil }
 			if report := r.sync(tc.change); report.Rebuilt != tc.want {
 				t.Errorf("built anew because %q, want %q", report.Rebuilt, tc.want)
 			}

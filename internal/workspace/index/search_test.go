@@ -320,7 +320,7 @@ func TestCosine(t *testing.T) {
 
 func TestSessions(t *testing.T) {
 	r := newRig(t, harbour)
-	r.x.o.Sessions = filepath.Join(r.dir, "..", "sessions")
+	r.x.o.Sessions = func() (string, error) { return filepath.Join(r.dir, "..", "sessions"), nil }
 	r.write(map[string]string{"../sessions/s1.jsonl": `{"type":"session","id":"s1"}
 {"type":"message","message":{"role":"user","content":"Where is the\n tug?"}}
 no JSON
@@ -338,7 +338,7 @@ no JSON
 	if report := r.sync(Change{Sessions: ptr(false)}); report.Rebuilt == "" || report.Chunks != 4 {
 		t.Errorf("without: %+v", report)
 	}
-	r.x.o.Sessions = ""
+	r.x.o.Sessions = nil
 	if _, err := r.x.Sync(t.Context(), r.w, Change{Sessions: ptr(true)}); !errors.Is(err, memory.ErrInvalid) {
 		t.Errorf("nowhere: %v", err)
 	}

@@ -49,22 +49,27 @@ type IndexRequest struct {
 
 // Index brings an agent's index up to date.
 func (s *Service) Index(ctx context.Context, agent memory.AgentID, in IndexRequest) (r Report, err error) {
-	c := Change{Tokens: in.Tokens, Overlap: in.Overlap, Extra: in.Extra, Sessions: in.Sessions, Force: in.Force}
-	if in.Chunking != "" {
-		v, err := chunk.ParseVariant(in.Chunking)
-		if err != nil {
-			return r, err
-		}
-		c.Chunking = &v
-	}
 	w, err := s.open(ctx, agent)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+	return s.IndexOf(ctx, agent, w, in)
+}
+
+// IndexOf is Index for a workspace that is open already.
+func (s *Service) IndexOf(ctx context.Context, agent memory.AgentID, w *workspace.Workspace, in IndexRequest) (Report, error) {
+	c := Change{Tokens: in.Tokens, Overlap: in.Overlap, Extra: in.Extra, Sessions: in.Sessions, Force: in.Force}
+	if in.Chunking != "" {
+		v, err := chunk.ParseVariant(in.Chunking)
+		if err != nil {
+			return Report{}, err
+		}
+		c.Chunking = &v
+	}
 	x, err := s.write(ctx, agent)
 	if err != nil {
-		return r, err
+		return Report{}, err
 	}
 	return x.Sync(ctx, w, c)
 }

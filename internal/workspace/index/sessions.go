@@ -22,9 +22,6 @@ const maxTranscript = 256 << 20
 // sessions lists the transcripts of a directory: <session>.jsonl. A directory that
 // is not there has none. Links are not followed.
 func sessions(dir string, notice func(workspace.Notice)) (docs []document, err error) {
-	if dir == "" {
-		return nil, memory.WithHint(memory.Errorf(memory.ErrInvalid, "it is not known where session transcripts are"), "index without sessions")
-	}
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

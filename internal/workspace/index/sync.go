@@ -203,7 +203,14 @@ func (p *pass) documents(ctx context.Context) ([]document, error) {
 	if err != nil || !p.want.sessions() {
 		return docs, err
 	}
-	talks, err := sessions(p.o.Sessions, p.skip)
+	if p.o.Sessions == nil {
+		return nil, memory.WithHint(memory.Errorf(memory.ErrInvalid, "it is not known where session transcripts are"), "index without sessions")
+	}
+	dir, err := p.o.Sessions()
+	if err != nil {
+		return nil, err
+	}
+	talks, err := sessions(dir, p.skip)
 	return append(docs, talks...), err
 }
 
