@@ -61,6 +61,7 @@ type Recall struct {
 	MaxItems        int     `json:"max_items" jsonschema:"lines in a block at most"`
 	Threshold       float64 `json:"threshold" jsonschema:"inject nothing where no score reaches it; 0 for the fitted one, negative for never abstain"`
 	DeadlineMS      int     `json:"deadline_ms" jsonschema:"milliseconds after which a turn goes on without memory"`
+	GraphHops       int     `json:"graph_hops" jsonschema:"0 to 2: also look at memories that are so many steps in the graph away from what the question names"`
 	PrivateInGroups bool    `json:"private_in_groups" jsonschema:"true: group sessions may see what was said in private ones"`
 }
 
@@ -119,7 +120,10 @@ type Records struct {
 
 // Graph is the section graph.
 type Graph struct {
-	Redact bool `json:"redact" jsonschema:"false: labels and payloads are stored as they come, for hosts that own them"`
+	Redact     bool     `json:"redact" jsonschema:"false: labels and payloads are stored as they come, for hosts that own them"`
+	FromMemory bool     `json:"from_memory" jsonschema:"true: memories and the people, places, projects, tools and decisions in them are nodes of the graph"`
+	Hooks      bool     `json:"hooks" jsonschema:"true: tool calls, scheduled runs, shortened prompts, messages of agents and changes of the persona are written into the graph"`
+	HooksTTL   Duration `json:"hooks_ttl" jsonschema:"how long such a node stays, such as 720h; 0s for ever"`
 }
 
 // Workspace is the section workspace.

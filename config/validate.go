@@ -38,6 +38,7 @@ func (cfg Config) validateSections() error {
 		{"recall.min_importance", cfg.Recall.MinImportance, 1, 5},
 		{"recall.max_items", cfg.Recall.MaxItems, 1, 1000},
 		{"recall.deadline_ms", cfg.Recall.DeadlineMS, 1, 60_000},
+		{"recall.graph_hops", cfg.Recall.GraphHops, 0, 2},
 		{"checkpoint.batch_tokens", cfg.Checkpoint.BatchTokens, 200, 1_000_000},
 		{"flush.context_window", cfg.Flush.ContextWindow, 0, 100_000_000},
 		{"flush.reserve_tokens", cfg.Flush.ReserveTokens, 0, 10_000_000},
@@ -72,6 +73,9 @@ func (cfg Config) validateSections() error {
 		if v := time.Duration(d.value); v < time.Second || v > 24*time.Hour {
 			return &memory.FieldError{Field: d.key, Reason: "must be between 1s and 24h, not " + v.String()}
 		}
+	}
+	if cfg.Graph.HooksTTL < 0 {
+		return &memory.FieldError{Field: "graph.hooks_ttl", Reason: "must not be negative", Hint: "such as 720h; 0s keeps the nodes for ever"}
 	}
 	return cfg.Model.validate()
 }

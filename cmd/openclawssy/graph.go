@@ -18,7 +18,7 @@ import (
 // The contract's variables that name a file or a host count where one agent is
 // worked on; limits and dry run always do.
 func (h *house) graphAt(agent memory.AgentID) (path string, host graph.Host) {
-	own := h.home.File("agents/" + string(agent) + "/memory/" + graph.FileName)
+	own := h.ownGraph(agent)
 	host = graph.HostFrom(h.getenv)
 	if !h.only || string(agent) != h.opts.Agent {
 		return own, graph.Host{DryRun: host.DryRun, Limits: host.Limits}
@@ -27,6 +27,11 @@ func (h *house) graphAt(agent memory.AgentID) (path string, host graph.Host) {
 		return path, host
 	}
 	return own, host
+}
+
+// ownGraph is where an agent's graph is, unless the environment says otherwise.
+func (h *house) ownGraph(agent memory.AgentID) string {
+	return h.home.File("agents/" + string(agent) + "/memory/" + graph.FileName)
 }
 
 func (h *house) graphHost(agent memory.AgentID) graph.Host {
@@ -91,10 +96,10 @@ func (h *house) readGraph(ctx context.Context, agent memory.AgentID) (*graph.Sto
 
 // graphService offers the graphs of agents.
 func (h *house) graphService() *graph.Service {
-	return graph.NewService(h.readGraph, h.graphs.write, h.graphHost, h.now, h.log)
+	return graph.NewService(h.followedGraph, h.graphs.write, h.graphHost, h.now, h.log)
 }
 
 // graphAdapter speaks the graph's contract for one agent.
 func (h *house) graphAdapter(agent memory.AgentID) *graph.Adapter {
-	return graph.NewAdapter(agent, h.readGraph, h.graphs.write, h.graphHost(agent), h.now, h.log)
+	return graph.NewAdapter(agent, h.followedGraph, h.graphs.write, h.graphHost(agent), h.now, h.log)
 }

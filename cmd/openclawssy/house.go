@@ -53,6 +53,7 @@ type house struct {
 	life       context.Context // ends when the house is closed
 	end        context.CancelFunc
 	background sync.WaitGroup
+	weaving    weaving
 	talks      sync.Map // of agents: their *session.Store
 	indexing   sync.Map // agents whose archive is being brought up to date
 
@@ -85,6 +86,7 @@ func (h *house) close() error {
 		h.runtime.Close()
 	}
 	h.background.Wait()
+	h.weaving.work.Wait()
 	return errors.Join(h.items.close(), h.archives.close(), h.records.close(), h.graphs.close(), h.logs.close())
 }
 
@@ -212,7 +214,8 @@ func (h *house) openItems(ctx context.Context, agent memory.AgentID, dir agents.
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := working.Open(ctx, dir.Path("memory"), working.Options{Agent: agent, Log: log, Redact: red, Now: h.now, NewID: h.newID, MaxItems: cfg.Memory.MaxWorkingItems})
+	s, err := working.Open(ctx, dir.Path("memory"), working.Options{Agent: agent, Log: log, Redact: red, Now: h.now, NewID: h.newID, MaxItems: cfg.Memory.MaxWorkingItems,
+		Changed: func() { h.itemsChanged(agent) }})
 	return s, []func(){release}, err
 }
 
@@ -340,6 +343,7 @@ func (h *house) app() cli.App {
 	c.Add(records.Ops()...)
 	graphs := h.graphService()
 	c.Add(graphs.Ops()...)
+	c.Add(h.follower().Ops()...)
 	c.Add(chk.Ops()...)
 	c.Add(rec.Ops()...)
 	c.Add(runlog.NewService(h.readRuns).Ops()...)

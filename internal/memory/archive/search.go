@@ -181,6 +181,7 @@ func (s *Store) Speakers(ctx context.Context) ([]string, error) {
 type Turn struct {
 	Session string
 	Time    time.Time
+	Speaker string // as in Episode
 }
 
 // Turns returns the turns of the events that the archive holds, by event id.
@@ -191,20 +192,20 @@ func (s *Store) Turns(ctx context.Context, eventIDs []string) (map[string]Turn, 
 	}
 	out := map[string]Turn{}
 	err = s.view(ctx, func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT e.event_id, s.id, e.time, e.zone FROM episodes e JOIN sessions s ON s.n = e.session
+		rows, err := tx.QueryContext(ctx, `SELECT e.event_id, s.id, e.time, e.zone, e.speaker FROM episodes e JOIN sessions s ON s.n = e.session
 			WHERE e.part = 0 AND e.event_id IN (SELECT value FROM json_each(?))`, string(list))
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		for rows.Next() {
-			var event, session string
+			var event, session, speaker string
 			var ms int64
 			var zone int
-			if err := rows.Scan(&event, &session, &ms, &zone); err != nil {
+			if err := rows.Scan(&event, &session, &ms, &zone, &speaker); err != nil {
 				return err
 			}
-			out[event] = Turn{Session: session, Time: time.UnixMilli(ms).In(location(zone))}
+			out[event] = Turn{Session: session, Time: time.UnixMilli(ms).In(location(zone)), Speaker: speaker}
 		}
 		return rows.Err()
 	})

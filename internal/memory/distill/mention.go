@@ -114,6 +114,9 @@ func namesSomething(words []word, i int, head bool) bool {
 	if titles[w.lower] && i+1 < len(words) && isName(words, i+1, false) {
 		return true
 	}
+	if head && i+1 < len(words) && w.after == "" && personVerbs[words[i+1].lower] && !imperativeVerbs[base] && !questionWords[w.lower] && !auxiliaries[w.lower] {
+		head = false // it is who does that
+	}
 	return isName(words, i, head) && (!w.code || tools[base])
 }
 
@@ -245,7 +248,7 @@ var (
 	people        = wordSet(`postdoc person contact guy woman man girl boy colleague`)
 	met           = wordSet(`met meet meets invited told asked emailed texted married hired phoned thanked`)
 	possessions   = wordSet(`birthday wedding house flat apartment parents idea opinion`)
-	personVerbs   = wordSet(`says said told tells wrote thinks thought knows wants wanted likes liked loves loved hates prefers lives lived works worked studies studied teaches agreed agrees promised asked joined married speaks plays eats drinks owns supervises manages organises organizes does wohnt arbeitet spricht vive trabaja`)
+	personVerbs   = wordSet(`leads led says said told tells wrote thinks thought knows wants wanted likes liked loves loved hates prefers lives lived works worked studies studied teaches agreed agrees promised asked joined married speaks plays eats drinks owns supervises manages organises organizes does wohnt arbeitet spricht vive trabaja`)
 	personalDoing = wordSet(`leaving coming moving joining visiting organising organizing travelling traveling learning studying teaching planning getting pregnant married retiring`)
 	projectWords  = wordSet(`project projects app codename repo repository initiative campaign startup business product platform website projekt proyecto`)
 	placeWords    = wordSet(`in to from near at into around through nach aus bei en`)

@@ -40,6 +40,8 @@ func TestMentions(t *testing.T) {
 		"The deadline is in June, on a Monday.":                                   "",
 		"Please use British spelling.":                                            ":British",
 		"Prices were raised, so we're going to Vonage.":                           ":Vonage",
+		"Anna leads the team.":                                                    "person:Anna",
+		"When said and done, Who wants more?":                                     "",
 		"She got a job in Ghent.":                                                 "place:Ghent",
 		"User likes green tea.":                                                   "",
 		"HAL-412 can be closed.":                                                  "",

@@ -188,7 +188,7 @@ func (tx *Tx) linkTrait(n *Node, t Trait) error {
 		if l.Dst == "" {
 			continue
 		}
-		e, err := tx.store.cleanEdge(&Edge{ID: edgeID(n.ID, l.Dst, l.Type), Src: n.ID, Dst: l.Dst, Type: l.Type, Label: "persona", Confidence: 1})
+		e, err := tx.store.cleanEdge(&Edge{ID: EdgeID(n.ID, l.Dst, l.Type), Src: n.ID, Dst: l.Dst, Type: l.Type, Label: "persona", Confidence: 1})
 		if err != nil {
 			return err
 		}
@@ -199,8 +199,8 @@ func (tx *Tx) linkTrait(n *Node, t Trait) error {
 	return nil
 }
 
-// edgeID makes the id of an edge that is known by what it joins.
-func edgeID(src, dst, kind string) string {
+// EdgeID makes the id of an edge that is known by what it joins.
+func EdgeID(src, dst, kind string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", src, dst, kind))
 	return "edge_" + hex.EncodeToString(sum[:16])
 }

@@ -203,7 +203,7 @@ func importedEdge(row gjson.Result) *Edge {
 	if v := row.Get("edge_type"); truthy(v) {
 		kind = strings.TrimSpace(printed(v))
 	}
-	e := &Edge{ID: edgeID(src, dst, kind), Src: src, Dst: dst, Type: kind, Label: kind, Confidence: 1}
+	e := &Edge{ID: EdgeID(src, dst, kind), Src: src, Dst: dst, Type: kind, Label: kind, Confidence: 1}
 	if !slices.Contains(EdgeTypes, kind) {
 		e.Type = References
 		e.Meta = appendMembers(nil, []Member{{"armaraos_edge_type", appendText(nil, kind)}})

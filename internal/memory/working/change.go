@@ -19,11 +19,11 @@ const rejected = "rejected"
 // until it is on disk, and applies it. A nil change from propose does nothing.
 // Once the event is appended the change is made even if ctx ends.
 func (s *Store) commit(ctx context.Context, propose func(ctx context.Context, p *plan) (*memory.Change, error)) error {
-	return s.locked(ctx, func() error {
+	var change *memory.Change
+	err := s.locked(ctx, func() error {
 		if err := s.catchUp(ctx); err != nil {
 			return err
 		}
-		var change *memory.Change
 		err := s.view(ctx, func(tx *sql.Tx) error {
 			p, err := newPlan(ctx, tx, milliseconds(s.opts.Now()))
 			if err != nil {
@@ -41,6 +41,10 @@ func (s *Store) commit(ctx context.Context, propose func(ctx context.Context, p 
 		}
 		return s.record(context.WithoutCancel(ctx), *change)
 	})
+	if err == nil && change != nil && s.opts.Changed != nil {
+		s.opts.Changed()
+	}
+	return err
 }
 
 // record appends a change to the log and applies it.

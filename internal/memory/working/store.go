@@ -56,13 +56,16 @@ type redactor interface {
 	Value(any) any
 }
 
-// Options are what a Store works with. All but MaxItems are required.
+// Options are what a Store works with. All but Changed and MaxItems are required.
 type Options struct {
 	Agent  memory.AgentID
 	Log    changeLog
 	Redact redactor
 	Now    func() time.Time
 	NewID  func() string // a ULID
+	// Changed is called after each change that this store has made, when it is
+	// applied. It must return at once. It may be nil.
+	Changed func()
 	// MaxItems caps the active items: a change that exceeds it archives those of
 	// lowest value, and names them. 0 is no cap.
 	MaxItems int

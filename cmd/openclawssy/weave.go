@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/graph"
+	"github.com/openclawssy/openclawssy/internal/memory/weave"
+)
+
+// followWithin bounds how long a graph's following of its memory holds up the
+// end of the program. What is left is followed next time.
+const followWithin = 10 * time.Second
+
+// weaving is the following that goes on in the background.
+type weaving struct {
+	mu      sync.Mutex
+	changed map[memory.AgentID]bool // agents whose graph is being brought up to date: true where there are more changes
+	work    sync.WaitGroup
+}
+
+// fromMemory reports whether an agent's graph follows its memory. A graph that
+// the environment names is another program's: nothing is put into it unasked.
+func (h *house) fromMemory(agent memory.AgentID) bool {
+	cfg, err := h.cfg.For(agent)
+	if err != nil || !cfg.Memory.Enabled || !cfg.Graph.FromMemory {
+		return false
+	}
+	path, _ := h.graphAt(agent)
+	return path == h.ownGraph(agent)
+}
+
+// follower lets agents' graphs follow their memory.
+func (h *house) follower() *weave.Follower {
+	return &weave.Follower{Items: h.items.read, Read: h.readGraph, Write: h.graphs.write, Speakers: h.speakers}
+}
+
+// speakers tells who said what.
+func (h *house) speakers(ctx context.Context, agent memory.AgentID, eventIDs []string) (map[string]string, error) {
+	a, release, err := h.followed(ctx, agent)
+	if errors.Is(err, memory.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	turns, err := a.Turns(ctx, eventIDs)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]string, len(turns))
+	for id, t := range turns {
+		out[id] = t.Speaker
+	}
+	return out, nil
+}
+
+// itemsChanged has an agent's graph follow in the background, one run at a time.
+func (h *house) itemsChanged(agent memory.AgentID) {
+	if !h.fromMemory(agent) {
+		return
+	}
+	w := &h.weaving
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.changed == nil {
+		w.changed = map[memory.AgentID]bool{}
+	}
+	_, running := w.changed[agent]
+	w.changed[agent] = running
+	if !running {
+		w.work.Go(func() { h.followChanges(agent) })
+	}
+}
+
+// followChanges follows until nothing has changed meanwhile.
+func (h *house) followChanges(agent memory.AgentID) {
+	for again := true; again; {
+		ctx, cancel := context.WithTimeout(context.Background(), followWithin)
+		_, err := h.follower().Follow(ctx, agent)
+		cancel()
+		if err != nil {
+			h.log.Warn().Err(err).Str("agent", string(agent)).Msg("bring the graph up to date with memory")
+		}
+		w := &h.weaving
+		w.mu.Lock()
+		if again = w.changed[agent]; again {
+			w.changed[agent] = false
+		} else {
+			delete(w.changed, agent)
+		}
+		w.mu.Unlock()
+	}
+}
+
+// followedGraph lends an agent's graph, brought up to date with its memory.
+// Where that cannot be done the graph is lent as it is.
+func (h *house) followedGraph(ctx context.Context, agent memory.AgentID) (*graph.Store, func(), error) {
+	store, release, err := h.readGraph(ctx, agent)
+	if none := errors.Is(err, memory.ErrNotFound); !h.fromMemory(agent) || err != nil && !none {
+		return store, release, err
+	}
+	if _, followErr := h.follower().Follow(ctx, agent); followErr != nil && ctx.Err() == nil {
+		h.log.Warn().Err(followErr).Str("agent", string(agent)).Msg("bring the graph up to date with memory")
+	}
+	if err != nil {
+		return h.readGraph(ctx, agent)
+	}
+	return store, release, nil
+}
