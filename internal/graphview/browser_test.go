@@ -141,7 +141,7 @@ func (b *browser) text(selector string) string {
 // is waits until a JavaScript expression is true.
 func (b *browser) is(expression string) {
 	b.t.Helper()
-	err := chromedp.Run(b.ctx, chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(20*time.Second)))
+	err := chromedp.Run(b.ctx, chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(time.Minute)))
 	if err != nil {
 		b.t.Fatalf("%s: %v; the page says %q, %q", expression, err, b.text("#total"), b.text("#shown"))
 	}
@@ -359,14 +359,15 @@ func TestEmptyAndErrorStates(t *testing.T) {
 	b.clean()
 }
 
-// zoomFrames moves the wheel once in each of n frames and reports how many of
-// them the page drew, and how long drawing took in the middle case.
+// zoomFrames moves the wheel once in each of n frames, and reports how many of
+// them the page drew and how far apart they came.
 const zoomFrames = `new Promise(done => {
-	const c = document.getElementById("graph"), box = c.getBoundingClientRect(), first = Number(c.dataset.drawn), cost = []
-	let left = %d
+	const c = document.getElementById("graph"), box = c.getBoundingClientRect(), first = Number(c.dataset.drawn), gaps = []
+	let left = %d, last = performance.now()
 	const step = () => {
-		cost.push(Number(c.dataset.drawMs))
-		if (left-- === 0) { cost.sort((a, b) => a - b); done({drawn: Number(c.dataset.drawn) - first, p50: cost[cost.length >> 1], p95: cost[Math.floor(cost.length * .95)]}); return }
+		gaps.push(performance.now() - last)
+		last = performance.now()
+		if (left-- === 0) { gaps.sort((a, b) => a - b); done({drawn: Number(c.dataset.drawn) - first, p50: gaps[gaps.length >> 1], p95: gaps[Math.floor(gaps.length * .95)]}); return }
 		c.dispatchEvent(new WheelEvent("wheel", {deltaY: left %% 20 < 10 ? 40 : -40, clientX: box.x + box.width / 2, clientY: box.y + box.height / 2, bubbles: true, cancelable: true}))
 		requestAnimationFrame(step)
 	}
@@ -375,7 +376,7 @@ const zoomFrames = `new Promise(done => {
 
 type frames struct {
 	Drawn    int     `json:"drawn"`
-	P50, P95 float64 // ms
+	P50, P95 float64 // ms from one frame to the next
 }
 
 func (b *browser) zoom(n int) frames {
@@ -386,35 +387,46 @@ func (b *browser) zoom(n int) frames {
 }
 
 // With 5,000 nodes every frame in which the view moves is drawn, also while the
-// layout still runs: it does so beside the page.
+// layout still runs: it does so beside the page. And frames come at no less than
+// a fifth of the rate of a graph that is next to nothing, whatever the machine:
+// here there may be no graphics card.
 func TestFiveThousandNodesAreFluent(t *testing.T) {
-	g := many(5000)
-	b := open(t, always(g))
-	b.is(`Number(document.getElementById("graph").dataset.drawn) > 0`)
-	const asked = 60
-	moving := b.zoom(asked)
-	b.is(settled)
-	still := b.zoom(asked)
-	t.Logf("drawn while the layout runs: %d of %d frames, %.1f ms each (p95 %.1f); after it: %d of %d, %.1f ms (p95 %.1f)", moving.Drawn, asked, moving.P50, moving.P95, still.Drawn, asked, still.P50, still.P95)
-	for name, f := range map[string]frames{"layout running": moving, "layout done": still} {
-		if f.Drawn < asked*9/10 {
-			t.Errorf("%s: %d of %d frames were drawn", name, f.Drawn, asked)
+	const asked, rounds = 40, 3
+	large, small := open(t, always(many(5000))), open(t, always(many(100)))
+	large.is(`Number(document.getElementById("graph").dataset.drawn) > 0`)
+	running := large.zoom(asked)
+	large.is(settled)
+	small.is(settled)
+	best := 0.0
+	for range rounds { // other work on the machine comes and goes
+		a, b := large.zoom(asked), small.zoom(asked)
+		t.Logf("a frame of 5,000 nodes in %.0f ms (p95 %.0f), of 100 in %.0f ms (p95 %.0f)", a.P50, a.P95, b.P50, b.P95)
+		best = max(best, b.P50/a.P50)
+		if running.Drawn < asked*9/10 || a.Drawn < asked*9/10 {
+			t.Errorf("of %d frames %d were drawn while the layout ran, %d after it", asked, running.Drawn, a.Drawn)
 		}
 	}
-	if b.text("#shown") != "" || !strings.HasPrefix(b.text("#total"), "5,000 nodes") {
-		t.Errorf("shown %q of %q", b.text("#shown"), b.text("#total"))
+	if best < .2 {
+		t.Errorf("frames of 5,000 nodes come at %.2f of the rate of 100", best)
 	}
-	b.clean()
+	if large.text("#shown") != "" || !strings.HasPrefix(large.text("#total"), "5,000 nodes") {
+		t.Errorf("shown %q of %q", large.text("#shown"), large.text("#total"))
+	}
+	large.clean()
 }
 
-// BenchmarkFrame5000 is what one frame of 5,000 nodes costs the page.
-func BenchmarkFrame5000(b *testing.B) {
-	page := open(b, always(many(5000)))
-	page.is(settled)
-	for b.Loop() {
-		f := page.zoom(60)
-		b.ReportMetric(f.P50, "ms/frame")
-		b.ReportMetric(f.P95, "ms/frame_p95")
+// BenchmarkFrame is how far apart frames come while the view moves.
+func BenchmarkFrame(b *testing.B) {
+	for _, n := range []int{100, 5000} {
+		b.Run(fmt.Sprint("nodes=", n), func(b *testing.B) {
+			page := open(b, always(many(n)))
+			page.is(settled)
+			for b.Loop() {
+				f := page.zoom(60)
+				b.ReportMetric(f.P50, "ms/frame")
+				b.ReportMetric(f.P95, "ms/frame_p95")
+			}
+		})
 	}
 }
 

@@ -1,12 +1,15 @@
-// Draws the scene on the canvas. Nodes and edges of one look share one path, so
-// that thousands cost a few calls.
+// Draws the scene on the canvas, also where no graphics card helps: what costs
+// most there are wide lines, outlines and text, so of thousands of nodes, and
+// while the view moves, there are less of them.
 import { colourOf, edgeStyle, shapeOf } from './theme.js'
 
 const font = 'Inter, system-ui, -apple-system, "Segoe UI", sans-serif'
 const maxLabels = 90
 
+const many = 2500 // nodes and edges from which on a drawing is kept plain
+
 // draw paints scene: {width, height, ratio, at: {k, x, y}, nodes, edges,
-// colours, picked, over}.
+// colours, picked, over, moving}.
 export function draw(ctx, scene) {
   const { width, height, ratio, at, colours } = scene
   ctx.setTransform(ratio, 0, 0, ratio, 0, 0)
@@ -17,13 +20,14 @@ export function draw(ctx, scene) {
   const near = focus && new Set([focus, ...focus.edges.filter(e => e.visible).flatMap(e => [e.from, e.to])])
   // Far out, nodes keep a size that can be seen.
   const grow = Math.max(1, Math.min(2.2, 0.55 / at.k))
-  const state = { ctx, scene, view, focus, near, grow, k: at.k, colours }
+  const plain = scene.nodes.length + scene.edges.length > many
+  const state = { ctx, scene, view, focus, near, grow, plain, k: at.k, colours }
 
   ctx.setTransform(ratio * at.k, 0, 0, ratio * at.k, ratio * at.x, ratio * at.y)
   drawEdges(state)
   drawNodes(state)
   ctx.setTransform(ratio, 0, 0, ratio, 0, 0)
-  drawLabels(state)
+  if (!(plain && scene.moving)) drawLabels(state)
 }
 
 const outside = (v, a, b) => a.x < v.left && b.x < v.left || a.x > v.right && b.x > v.right || a.y < v.top && b.y < v.top || a.y > v.bottom && b.y > v.bottom
@@ -50,6 +54,7 @@ function strokeGroup(s, key, edges, dense) {
   ctx.strokeStyle = conflict ? colours.conflict : key.startsWith('epistemic') ? colours.epistemic : bright ? colours['edge-strong'] : colours.edge
   ctx.globalAlpha = bright ? 1 : s.focus ? (conflict ? 0.5 : 0.14) : conflict ? 1 : weak ? dense / 2 : dense
   ctx.lineWidth = (conflict ? 2.2 : bright ? 1.8 : 1.1) / Math.max(0.6, Math.min(s.k, 1.6))
+  if (s.plain && !conflict && !bright) ctx.lineWidth = Math.min(ctx.lineWidth, 1 / (s.k * s.scene.ratio)) // a line of one pixel is drawn at once
   ctx.setLineDash(conflict ? [6 / s.k, 4 / s.k] : [])
   ctx.beginPath()
   for (const e of edges) {
@@ -115,17 +120,25 @@ function drawNodes(s) {
   ctx.strokeStyle = colours.canvas
   for (const [groups, alpha] of [[dim, 0.3], [lit, 1]]) {
     ctx.globalAlpha = alpha
-    for (const [type, nodes] of groups) {
-      const shape = shapeOf(type)
-      ctx.fillStyle = colourOf(colours, type)
-      ctx.beginPath()
-      for (const n of nodes) shape(ctx, n.x, n.y, n.radius * grow)
-      ctx.fill()
-      ctx.stroke()
-    }
+    for (const [type, nodes] of groups) figures(s, type, nodes)
   }
   ctx.globalAlpha = 1
   rings(s, disputed)
+}
+
+const speck = 2.5 // pixels of a radius below which shapes cannot be told apart
+
+function figures({ ctx, colours, grow, plain, k, scene }, type, nodes) {
+  const shape = shapeOf(type)
+  ctx.fillStyle = colourOf(colours, type)
+  for (const n of nodes) {
+    const r = n.radius * grow
+    if (plain && r * k * scene.ratio < speck) { ctx.fillRect(n.x - r * 0.9, n.y - r * 0.9, r * 1.8, r * 1.8); continue }
+    ctx.beginPath()
+    shape(ctx, n.x, n.y, r)
+    ctx.fill()
+    if (!plain) ctx.stroke()
+  }
 }
 
 function rings({ ctx, colours, scene, near, k, grow }, disputed) {

@@ -5,13 +5,14 @@ import { zoom, zoomIdentity } from 'd3-zoom'
 import { $ } from './dom.js'
 import { draw } from './draw.js'
 
+const restMs = 140 // without movement, after which everything is drawn
 const reach = 14 // pixels around a pointer in which a node is hit
 
 // startStage wires the canvas; pick is called with the node clicked, or null.
 export function startStage(pick) {
   const canvas = $('graph'), ctx = canvas.getContext('2d', { alpha: false }), view = select(canvas)
-  const scene = { width: 0, height: 0, ratio: 1, at: zoomIdentity, nodes: [], edges: [], colours: null, picked: null, over: null }
-  let asked = false, tree = null, moved = false, drawn = 0, worker = null
+  const scene = { width: 0, height: 0, ratio: 1, at: zoomIdentity, nodes: [], edges: [], colours: null, picked: null, over: null, moving: false }
+  let asked = false, tree = null, moved = false, drawn = 0, worker = null, rest = 0
 
   // paint draws once in the next frame, however often it is called.
   const paint = () => {
@@ -20,16 +21,21 @@ export function startStage(pick) {
     requestAnimationFrame(() => {
       asked = false
       if (!scene.width || !scene.colours) return
-      const start = performance.now()
       draw(ctx, scene)
       canvas.dataset.drawn = ++drawn
-      canvas.dataset.drawMs = (performance.now() - start).toFixed(2)
     })
+  }
+  // moving tells the drawing to hurry, until nothing has moved for a moment.
+  const moving = () => {
+    scene.moving = true
+    clearTimeout(rest)
+    rest = setTimeout(() => { scene.moving = false; paint() }, restMs)
   }
   const camera = zoom().scaleExtent([0.02, 12]).on('zoom', ({ transform, sourceEvent }) => {
     scene.at = transform
     canvas.dataset.zoom = transform.k.toFixed(3)
     if (sourceEvent) moved = true
+    moving()
     paint()
   })
   view.call(camera).on('dblclick.zoom', null)
@@ -84,6 +90,7 @@ export function startStage(pick) {
     worker.onmessage = ({ data: { positions, done } }) => {
       nodes.forEach((n, i) => { n.x = positions[2 * i]; n.y = positions[2 * i + 1] })
       tree = null
+      moving()
       if (!moved) fit()
       paint()
       if (done) canvas.dataset.layout = 'done'
