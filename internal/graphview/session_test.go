@@ -2,7 +2,9 @@ package graphview
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -212,6 +214,30 @@ func TestGraphErrors(t *testing.T) {
 				t.Errorf("status %d, %+v", got.StatusCode, doc)
 			}
 		})
+	}
+}
+
+// static/ is what page/build makes of the sources as they are now.
+func TestPageIsBuilt(t *testing.T) {
+	text, err := static.ReadFile("static/SOURCES.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	built := 0
+	for line := range strings.Lines(string(text)) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		source, err := os.ReadFile(filepath.Join("page", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%x", sha256.Sum256(source)); got != sum {
+			t.Errorf("page/%s changed since static/ was made: run page/build", name)
+		}
+		built++
+	}
+	sources, err := filepath.Glob("page/src/*")
+	if err != nil || built != len(sources)+2 {
+		t.Errorf("static/ was made of %d files, there are %d: run page/build (%v)", built, len(sources)+2, err)
 	}
 }
 
