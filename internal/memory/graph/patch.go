@@ -245,7 +245,7 @@ func (tx *Tx) SetFitness(agent, label string, fitness float64) (p PatchRecord, f
 // Observe moves the fitness of the live record of a label by the outcome of a
 // run: 0.8 of the old one, and 0.2 more after a success, to four places.
 func (tx *Tx) Observe(agent, label string, success bool) (p PatchRecord, found bool, err error) {
-	p, found = tx.Patch(agent, label)
+	p, _ = tx.Patch(agent, label) // SetFitness says whether there is one
 	fitness := 0.8 * p.Fitness
 	if success {
 		fitness += 0.2
