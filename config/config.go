@@ -128,7 +128,11 @@ type Graph struct {
 
 // Workspace is the section workspace.
 type Workspace struct {
-	Path string `json:"path" jsonschema:"directory of an OpenClaw workspace; empty for none"`
+	Path       string `json:"path" jsonschema:"directory of an OpenClaw workspace; empty for none"`
+	Wake       bool   `json:"wake" jsonschema:"a session's prompt begins with the workspace's files"`
+	Sleep      bool   `json:"sleep" jsonschema:"a session's end is written into the active context and the day's notes"`
+	FileTokens int    `json:"file_tokens" jsonschema:"of one file in the prompt at most"`
+	WakeTokens int    `json:"wake_tokens" jsonschema:"of all files in the prompt at most; never more than a quarter of the model's window"`
 }
 
 // Log is the section log.

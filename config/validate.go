@@ -48,6 +48,8 @@ func (cfg Config) validateSections() error {
 		{"spend.daily_tokens", cfg.Spend.DailyTokens, 0, 1 << 40},
 		{"spend.daily_calls", cfg.Spend.DailyCalls, 0, 1 << 30},
 		{"records.list_limit", cfg.Records.ListLimit, 1, 1_000_000},
+		{"workspace.file_tokens", cfg.Workspace.FileTokens, 10, 1_000_000},
+		{"workspace.wake_tokens", cfg.Workspace.WakeTokens, 10, 10_000_000},
 		{"runtime.max_tool_rounds", cfg.Runtime.MaxToolRounds, 1, 100},
 	} {
 		if n.value < n.least || n.value > n.most {

@@ -350,6 +350,7 @@ func (h *house) app() cli.App {
 	c.Add(sched.Ops()...)
 	c.Add(look.Ops()...)
 	c.Add(h.workspaceIndexes().Ops()...)
+	c.Add(h.workspaceNotes().Ops()...)
 	measure := h.evaluation()
 	talk := h.talk(h.runtime, sched)
 	return cli.App{

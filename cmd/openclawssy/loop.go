@@ -161,7 +161,7 @@ func (h *house) makeRuntime(c *op.Catalog, rec *recall.Service, chk *checkpoint.
 			}
 			return client, nil
 		},
-		Catalog: c, Logs: h.logs.write, Sessions: h.writeSessions, Runs: h.writeRuns, Recall: rec, Distil: distil{chk},
+		Catalog: c, Logs: h.logs.write, Sessions: h.writeSessions, Runs: h.writeRuns, Recall: rec, Distil: distil{chk}, Lives: livesIn{h},
 		Redact: lateRedactor{h}, Now: h.now, NewID: h.newID, Log: h.log,
 	})
 }
@@ -203,7 +203,7 @@ func overdue(s *scheduler.Scheduler) func(context.Context, memory.AgentID) ([]st
 // talk is what the chat commands work with.
 func (h *house) talk(rt *runtime.Runtime, s *scheduler.Scheduler) cli.Talk {
 	return cli.Talk{
-		Run: rt.Run, Schedule: s.Serve, Overdue: overdue(s),
+		Run: rt.Run, Sleep: rt.Sleep, Schedule: s.Serve, Overdue: overdue(s),
 		Warm: h.warm,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,8 @@ import (
 type Talk struct {
 	// Run runs one turn.
 	Run func(context.Context, runtime.Turn) (runtime.Result, error)
+	// Sleep ends a session: its agent's workspace learns of it.
+	Sleep func(ctx context.Context, agent memory.AgentID, session string) error
 	// Schedule runs the schedule until its context ends.
 	Schedule func(context.Context) error
 	// Overdue names the agent's jobs that should have run and nothing runs.
@@ -275,14 +278,37 @@ func (r *Runner) besideSchedule(ctx context.Context, schedule, work func(context
 	return err
 }
 
-// talk reads messages and prints answers. An error of one turn does not end the
-// chat; it decides the exit status where it was the last.
+// talk talks until the end of the input, and then lets the session sleep.
 func (r *Runner) talk(ctx context.Context, t Talk, w *where) error {
+	id, last := w.session, "" // last: the session of the last turn
+	err := r.turns(ctx, func(text string) (bool, error) {
+		again, err := r.one(ctx, t, w, &id, text)
+		if again {
+			last = id
+		}
+		return again, err
+	})
+	if last == "" {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sleepWithin)
+	defer cancel()
+	if sleepErr := t.Sleep(ctx, r.Agent(), last); sleepErr != nil {
+		r.note("The workspace could not be told of the session: %s", clean(sleepErr.Error()))
+	}
+	return err
+}
+
+// sleepWithin bounds what happens after a chat, which may have been interrupted.
+const sleepWithin = 5 * time.Second
+
+// turns reads messages and prints answers. An error of one turn does not end the
+// chat; it decides the exit status where it was the last.
+func (r *Runner) turns(ctx context.Context, one func(text string) (again bool, err error)) error {
 	lines := r.lines(ctx)
 	if r.InTTY {
 		r.note("Talking to %s. /help shows the commands.", r.Agent())
 	}
-	id := w.session
 	var last error
 	for {
 		if r.InTTY && !r.Options.JSON {
@@ -303,7 +329,7 @@ func (r *Runner) talk(ctx context.Context, t Talk, w *where) error {
 		if strings.TrimSpace(line.text) == "" {
 			continue
 		}
-		again, err := r.one(ctx, t, w, &id, line.text)
+		again, err := one(line.text)
 		last = nil
 		if err != nil {
 			r.fail(err)
@@ -348,7 +374,8 @@ func (r *Runner) lines(ctx context.Context) <-chan input {
 	return out
 }
 
-// one handles one line of a chat; it reports false where the chat is over.
+// one handles one line of a chat; it reports false where the chat is over. session
+// becomes that of the line's turn, if it was one.
 func (r *Runner) one(ctx context.Context, t Talk, w *where, session *string, text string) (bool, error) {
 	cmd, isCommand, err := runtime.ParseCommand(text)
 	switch {

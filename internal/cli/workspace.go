@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,11 @@ type Workspaces struct {
 	Locate func(named string) (string, error)
 	// Import brings a workspace into an agent's memory.
 	Import func(ctx context.Context, agent memory.AgentID, w *workspace.Workspace) (mirror.Report, error)
+	// Write writes what an agent remembers into a workspace.
+	Write func(ctx context.Context, agent memory.AgentID, w *workspace.Workspace) (mirror.Written, error)
+	// Watch calls follow once, and then whenever the workspace has changed, until ctx
+	// ends.
+	Watch func(ctx context.Context, w *workspace.Workspace, follow func(context.Context) error) error
 }
 
 // WorkspaceRecords lists the records of a workspace.
@@ -122,6 +128,60 @@ func WorkspaceImport(ws Workspaces) Command {
 						return err
 					}
 					return r.Print(importedWorkspace{r.Agent(), report})
+				})
+			},
+		}
+	}
+}
+
+// WorkspaceWatch follows the edits of a workspace.
+func WorkspaceWatch(ws Workspaces) Command {
+	return func(r *Runner) *cobra.Command {
+		return &cobra.Command{
+			Use: "workspace/watch [DIR]", Short: "Import an OpenClaw workspace, and follow its edits until a signal", Args: cobra.MaximumNArgs(1),
+			Long:    "Import an OpenClaw workspace, and import it again a moment after each edit, until a signal. What changed is printed;\nwith --json one document for each import that changed something.",
+			Example: "  openclawssy workspace watch\n  openclawssy workspace watch ~/.openclaw/workspace --agent mara",
+			RunE: func(c *cobra.Command, args []string) error {
+				return r.withWorkspace(ws, args, func(w *workspace.Workspace) error {
+					r.note("Watching %s; Ctrl-C ends it.", w.Path())
+					return ws.Watch(c.Context(), w, func(ctx context.Context) error {
+						report, err := ws.Import(ctx, r.Agent(), w)
+						if err != nil || !report.News() {
+							return err
+						}
+						return r.Print(importedWorkspace{r.Agent(), report})
+					})
+				})
+			},
+		}
+	}
+}
+
+// writtenWorkspace is what workspace write prints.
+type writtenWorkspace struct {
+	Agent memory.AgentID `json:"agent"`
+	mirror.Written
+}
+
+func (w writtenWorkspace) Text() string {
+	return fmt.Sprintf("%s: %d sections in MEMORY.md, %d notes added today; changed: %s\n", w.Agent, w.Sections, w.Notes, cmp.Or(strings.Join(w.Changed, ", "), "nothing"))
+}
+
+// WorkspaceWrite gives what is remembered back to a workspace.
+func WorkspaceWrite(ws Workspaces) Command {
+	return func(r *Runner) *cobra.Command {
+		return &cobra.Command{
+			Use: "workspace/write [DIR]", Short: "Write what is remembered into an OpenClaw workspace", Args: cobra.MaximumNArgs(1),
+			Long: "Write active memories as sections of MEMORY.md, between two marks, and those of today as tagged notes of the day.\n" +
+				"No line outside of the marks is touched. What came from the workspace stands there already and is left out.",
+			Example: "  openclawssy workspace write ~/.openclaw/workspace",
+			RunE: func(c *cobra.Command, args []string) error {
+				return r.withWorkspace(ws, args, func(w *workspace.Workspace) error {
+					out, err := ws.Write(c.Context(), r.Agent(), w)
+					if err != nil {
+						return err
+					}
+					return r.Print(writtenWorkspace{r.Agent(), out})
 				})
 			},
 		}

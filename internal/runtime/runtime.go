@@ -30,6 +30,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/runlog"
 	"github.com/openclawssy/openclawssy/internal/session"
+	"github.com/openclawssy/openclawssy/internal/workspace"
 )
 
 // Recaller finds what is relevant to a turn: a recall.Service. It does not fail,
@@ -41,6 +42,14 @@ type Recaller interface {
 // Checkpointer distils what has been said. The runtime never waits for it.
 type Checkpointer interface {
 	Checkpoint(ctx context.Context, agent memory.AgentID) error
+}
+
+// Workspace is the way to the OpenClaw workspaces that agents live in.
+type Workspace interface {
+	// Wake reads the files that a session's prompt begins with.
+	Wake(ctx context.Context, agent memory.AgentID, cfg config.Workspace, o workspace.Waking) (string, error)
+	// Sleep writes down what the next session needs to know of one that ends now.
+	Sleep(ctx context.Context, agent memory.AgentID, cfg config.Workspace, session memory.Session, turns []memory.Event, now time.Time) error
 }
 
 // Redactor removes secrets from text.
@@ -56,6 +65,7 @@ type Options struct {
 	Runs     memory.Borrow[*runlog.Store]
 	Recall   Recaller     // nil: nothing is recalled
 	Distil   Checkpointer // nil: no checkpoint is asked for
+	Lives    Workspace    // nil: agents live in no workspace
 	Redact   Redactor
 	Now      func() time.Time
 	NewID    func() string // a fresh ULID
@@ -210,7 +220,9 @@ func (r *Runtime) startAnew(ctx context.Context, t Turn, cfg config.Config) (Res
 	}
 	defer release()
 	next := t.Session
+	var notes []string
 	if t.Session.ID != "" {
+		notes = r.asleep(r.Sleep(ctx, t.Agent, t.Session.ID))
 		old, err := store.End(ctx, t.Session.ID)
 		switch {
 		case err == nil:
@@ -224,7 +236,7 @@ func (r *Runtime) startAnew(ctx context.Context, t Turn, cfg config.Config) (Res
 	if err != nil {
 		return Result{Session: t.Session.ID}, err
 	}
-	res := Result{Session: next.ID, Text: "This is a new session. What was said before stays in memory."}
+	res := Result{Session: next.ID, Text: "This is a new session. What was said before stays in memory.", Notes: notes}
 	if cfg.Memory.Enabled && r.distil(t.Agent) {
 		res.Notes = append(res.Notes, "what was said is being distilled in the background")
 	}

@@ -61,6 +61,24 @@ func (r *Runtime) run(ctx context.Context, t Turn, cfg config.Config, command Co
 
 // enter opens what the turn needs; leave gives back what was opened.
 func (x *turn) enter(ctx context.Context) error {
+	if err := x.enterWindow(ctx); err != nil {
+		return err
+	}
+	runs, release, err := x.rt.Runs(ctx, x.Agent)
+	if err != nil {
+		return err
+	}
+	x.given = append(x.given, release)
+	x.bundle, err = runs.Start(runlog.Input{Session: x.session.ID, Channel: x.session.Channel, Text: x.Text})
+	if err != nil {
+		return err
+	}
+	x.res.Run = x.bundle.ID()
+	return nil
+}
+
+// enterWindow waits for the session's turn, and opens the log where memory is on.
+func (x *turn) enterWindow(ctx context.Context) error {
 	x.res.Session = x.Session.ID
 	if err := x.enterSession(ctx); err != nil {
 		return err
@@ -77,16 +95,6 @@ func (x *turn) enter(ctx context.Context) error {
 		}
 		x.log, x.given = log, append(x.given, release)
 	}
-	runs, release, err := x.rt.Runs(ctx, x.Agent)
-	if err != nil {
-		return err
-	}
-	x.given = append(x.given, release)
-	x.bundle, err = runs.Start(runlog.Input{Session: x.session.ID, Channel: x.session.Channel, Text: x.Text})
-	if err != nil {
-		return err
-	}
-	x.res.Run = x.bundle.ID()
 	return nil
 }
 
@@ -208,7 +216,7 @@ func (x *turn) follow(ctx context.Context) error {
 // of each round: only what the round before has added is new in it.
 func (x *turn) prompt(ctx context.Context) (func() []llm.Message, error) {
 	room := roomOf(x.cfg)
-	system := systemPrompt(x.cfg.Runtime.Instructions, x.log != nil)
+	system := systemPrompt(x.cfg.Runtime.Instructions, x.wake(ctx), x.log != nil)
 	// The block counts with its cap, so that its length moves nothing.
 	fixed := tokens(system) + x.tools.tokens() + x.cfg.Memory.MaxPromptTokens + tokensOf(messagesOf(x.events))
 	crosses := fixed+x.window.unflushed() >= room.flush

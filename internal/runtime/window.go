@@ -30,6 +30,9 @@ type window struct {
 	flushed int64 // seq up to which a checkpoint was asked for
 	hidden  map[string]bool
 
+	awake bool   // woken has been read
+	woken string // what of the agent's workspace the session's prompts begin with
+
 	users int // in windows' lock
 	used  int64
 }

@@ -16,6 +16,16 @@ const (
 // ownNote ends a line that was written for an item or of a session.
 var ownNote = regexp.MustCompile(`<!-- (MEM-[0-9]+|session [A-Za-z0-9._:-]+) -->\s*$`)
 
+// NotedItem returns the handle of the item that a line was written for; "" for
+// none.
+func NotedItem(line string) string {
+	found := ownNote.FindStringSubmatch(line)
+	if found == nil || !strings.HasPrefix(found[1], "MEM-") {
+		return ""
+	}
+	return found[1]
+}
+
 // WithoutOwn blanks the lines of a text that Openclawssy has written, so that the
 // others keep their numbers.
 func WithoutOwn(text string) string {

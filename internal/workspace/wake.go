@@ -110,7 +110,7 @@ func beginning(text string, most int) string {
 	for most > 0 && !utf8.RuneStart(text[most]) {
 		most--
 	}
-	return text[:most] + "\n" + cutMark
+	return strings.TrimSpace(text[:most]) + "\n" + cutMark
 }
 
 // end shortens a text from the front.

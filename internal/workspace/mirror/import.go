@@ -39,6 +39,11 @@ type Report struct {
 	Notices   []workspace.Notice `json:"notices" jsonschema:"files left out, and what is odd"`
 }
 
+// News reports whether the import changed or left out anything.
+func (r Report) News() bool {
+	return r.Created+r.Replaced+r.Moved+r.Events+r.Removed+r.Expired+r.Withheld+r.Overfull+len(r.Refused)+len(r.Notices) > 0
+}
+
 // Import brings the workspace's state into memory: what is new is added, what has
 // changed replaces what it was, what is gone is archived. What could not be read
 // stays as it was. Importing an unchanged workspace changes nothing.
