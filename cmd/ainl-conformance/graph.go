@@ -90,15 +90,27 @@ var graphTools = map[string]func(s *graphs, ctx context.Context, args json.RawMe
 	"store.find_by_type": (*graphs).findByType, "store.flush": (*graphs).flush,
 	"store.get_patch_registry": (*graphs).patches, "store.get_patch_record": (*graphs).patchRecord,
 	"store.retire_patch": (*graphs).retire, "store.update_patch_fitness": (*graphs).setFitness, "store.finalize_patch": (*graphs).finalize,
-	"boot": (*graphs).boot, "on_delegation": (*graphs).onDelegation, "on_prompt_compress": (*graphs).onPromptCompress,
-	"on_swarm_message": (*graphs).onSwarmMessage, "on_persona_update": (*graphs).onPersonaUpdate, "on_tool_execution": (*graphs).onToolExecution,
+	"boot":            (*graphs).boot,
 	"inbox.available": (*graphs).inboxAvailable, "inbox.push_nodes": (*graphs).pushNodes, "inbox.push_patch": (*graphs).pushPatch,
 	"snapshot_path": (*graphs).snapshotPath, "snapshot_recognised": (*graphs).recognised,
+}
+
+// graphHooks are the hooks that a call's context can make a dry run.
+var graphHooks = map[string]func(s *graphs, ctx context.Context, args json.RawMessage, dry bool) (any, error){
+	"on_delegation": (*graphs).onDelegation, "on_prompt_compress": (*graphs).onPromptCompress, "on_swarm_message": (*graphs).onSwarmMessage,
+	"on_persona_update": (*graphs).onPersonaUpdate, "on_tool_execution": (*graphs).onToolExecution,
 }
 
 func (s *graphs) Do(ctx context.Context, op string, args, callContext json.RawMessage) (any, error) {
 	if tool, known := graphTools[op]; known {
 		return tool(s, ctx, args)
+	}
+	if hook, known := graphHooks[op]; known {
+		dry, err := graph.DryRun(callContext)
+		if err != nil {
+			return nil, err
+		}
+		return hook(s, ctx, args, dry)
 	}
 	return s.adapter.Call(ctx, op, args, callContext)
 }
@@ -313,24 +325,24 @@ func (s *graphs) boot(ctx context.Context, args json.RawMessage) (any, error) {
 	})
 }
 
-func (s *graphs) onDelegation(ctx context.Context, args json.RawMessage) (any, error) {
-	return hook(args, func(in graph.Delegation) (string, error) { return s.adapter.OnDelegation(ctx, in, false) })
+func (s *graphs) onDelegation(ctx context.Context, args json.RawMessage, dry bool) (any, error) {
+	return hook(args, func(in graph.Delegation) (string, error) { return s.adapter.OnDelegation(ctx, in, dry) })
 }
 
-func (s *graphs) onPromptCompress(ctx context.Context, args json.RawMessage) (any, error) {
-	return hook(args, func(in graph.PromptCompress) (string, error) { return s.adapter.OnPromptCompress(ctx, in, false) })
+func (s *graphs) onPromptCompress(ctx context.Context, args json.RawMessage, dry bool) (any, error) {
+	return hook(args, func(in graph.PromptCompress) (string, error) { return s.adapter.OnPromptCompress(ctx, in, dry) })
 }
 
-func (s *graphs) onSwarmMessage(ctx context.Context, args json.RawMessage) (any, error) {
-	return hook(args, func(in graph.SwarmMessage) (string, error) { return s.adapter.OnSwarmMessage(ctx, in, false) })
+func (s *graphs) onSwarmMessage(ctx context.Context, args json.RawMessage, dry bool) (any, error) {
+	return hook(args, func(in graph.SwarmMessage) (string, error) { return s.adapter.OnSwarmMessage(ctx, in, dry) })
 }
 
-func (s *graphs) onPersonaUpdate(ctx context.Context, args json.RawMessage) (any, error) {
-	return hook(args, func(in graph.PersonaUpdate) (string, error) { return s.adapter.OnPersonaUpdate(ctx, in, false) })
+func (s *graphs) onPersonaUpdate(ctx context.Context, args json.RawMessage, dry bool) (any, error) {
+	return hook(args, func(in graph.PersonaUpdate) (string, error) { return s.adapter.OnPersonaUpdate(ctx, in, dry) })
 }
 
-func (s *graphs) onToolExecution(ctx context.Context, args json.RawMessage) (any, error) {
-	return hook(args, func(in graph.ToolExecution) (string, error) { return s.adapter.OnToolExecution(ctx, in, false) })
+func (s *graphs) onToolExecution(ctx context.Context, args json.RawMessage, dry bool) (any, error) {
+	return hook(args, func(in graph.ToolExecution) (string, error) { return s.adapter.OnToolExecution(ctx, in, dry) })
 }
 
 func (s *graphs) inboxAvailable(context.Context, json.RawMessage) (any, error) {

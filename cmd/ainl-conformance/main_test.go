@@ -103,3 +103,18 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestContextMakesAHookADryRun(t *testing.T) {
+	answers := talk(t, nil,
+		strings.Replace(open, `"records"`, `"graph"`, 1),
+		`{"op":"on_delegation","args":{"delegator":"a","delegatee":"b","task":"t","payload":null},"context":{"dry_run":"on"}}`,
+		`{"op":"on_swarm_message","args":{"sender":"a","receiver":"b","message":"m","payload":1},"context":{"dry_run":1}}`,
+		`{"op":"store.all_nodes"}`,
+		`{"op":"on_delegation","args":{"delegator":"a","delegatee":"b","task":"t","payload":null},"context":{"dry_run":"no"}}`,
+		`{"op":"store.all_nodes"}`)
+	for i, want := range []string{`"ok":true`, `"node_id":"episodic_`, `"node_id":"swarm_`, `{"result":{"nodes":[]}}`, `"node_id":"episodic_`, `"label":"delegation:t"`} {
+		if !strings.Contains(answers[i], want) {
+			t.Errorf("answer %d = %s, want %s", i, answers[i], want)
+		}
+	}
+}

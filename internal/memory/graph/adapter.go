@@ -127,6 +127,12 @@ func valueOf(field string, raw json.RawMessage) (gjson.Result, error) {
 	return parseRow(field, raw)
 }
 
+// DryRun reports whether a call's context asks for a dry run. It may be nil.
+func DryRun(callContext json.RawMessage) (bool, error) {
+	about, err := valueOf("context", callContext)
+	return isDry(about.Get("dry_run")), err
+}
+
 // isDry reads the dry_run of a call's context. Values that are not known leave
 // it off.
 func isDry(v gjson.Result) bool {
@@ -280,13 +286,15 @@ func (a *Adapter) storePattern(ctx context.Context, c call) (any, error) {
 // pattern reads the arguments of memory_store_pattern.
 func (c call) pattern() (Pattern, error) {
 	name, steps, agent, tags := c.at(0), c.at(1), c.at(2), c.at(3)
+	single := false // whether a value that is no list is one step
 	if c.named.Exists() {
 		name, steps, agent, tags = c.named.Get("pattern_name"), c.named.Get("value"), c.named.Get("agent_id"), c.named.Get("tags")
 		if !truthy(name) {
 			name = c.named.Get("label")
 		}
-		if steps.Type == gjson.Null {
+		if single = steps.Type != gjson.Null; !single {
 			steps = c.named.Get("steps")
+			single = truthy(steps)
 		}
 	} else if len(c.list) < 4 {
 		return Pattern{}, &memory.FieldError{Field: "args", Reason: "must have label, steps, agent_id and tags"}
@@ -297,7 +305,7 @@ func (c call) pattern() (Pattern, error) {
 		p.Steps = itemsOf(steps)
 	case !c.named.Exists():
 		return Pattern{}, &memory.FieldError{Field: "steps", Reason: "must be a list"}
-	case truthy(steps):
+	case single:
 		p.Steps = []json.RawMessage{json.RawMessage(steps.Raw)}
 	}
 	if tags.IsArray() {

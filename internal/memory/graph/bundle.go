@@ -77,35 +77,48 @@ func (h *Hooks) LoadBundle(ctx context.Context, agent string, bundle []byte, dry
 }
 
 func (tx *Tx) loadTraits(agent string, rows gjson.Result, got *Loaded) error {
+	brought := map[string]bool{} // ids of the traits that came with this bundle; a later row changes one
 	for _, row := range rows.Array() {
-		if !rows.IsArray() || !row.IsObject() {
+		u, ok := bundledTrait(row)
+		if !rows.IsArray() || !ok {
 			got.TraitsSkipped++
 			continue
 		}
-		u, err := traitUpdateFrom(row)
-		if !row.Get("trait_name").Exists() {
-			u.Name = "None" // what the reference makes of it
-		}
-		if err != nil || strings.TrimSpace(u.Name) == "" {
-			got.TraitsSkipped++
-			continue
-		}
-		if old := tx.traitNode(agent, strings.TrimSpace(u.Name)); old != nil && !old.isChange() {
+		if old := tx.traitNode(agent, strings.TrimSpace(u.Name)); old != nil && !old.isChange() && !brought[old.ID] {
 			got.TraitsLive++
 			continue
 		}
 		n, _, err := tx.UpdateTrait(agent, u)
-		switch {
-		case errors.Is(err, memory.ErrInvalid):
+		if errors.Is(err, memory.ErrInvalid) {
 			got.TraitsSkipped++
-		case err != nil:
-			return err
-		default:
-			got.Traits++
-			got.traitNodes = append(got.traitNodes, n)
+			continue
 		}
+		if err != nil {
+			return err
+		}
+		if !brought[n.ID] {
+			got.Traits++
+		}
+		brought[n.ID] = true
+		got.traitNodes = append(got.traitNodes, n)
 	}
 	return nil
+}
+
+// bundledTrait reads a row of a bundle's persona; ok is false for one that is of
+// no use. A trait whose type of edge is not known comes without edges.
+func bundledTrait(row gjson.Result) (u TraitUpdate, ok bool) {
+	if !row.IsObject() {
+		return u, false
+	}
+	u, err := traitUpdateFrom(row)
+	if !row.Get("trait_name").Exists() {
+		u.Name = "None" // what the reference makes of it
+	}
+	if !slices.Contains(EdgeTypes, u.EdgeType) {
+		u.EdgeType = ""
+	}
+	return u, err == nil && strings.TrimSpace(u.Name) != ""
 }
 
 // bundled are the types of nodes that a bundle's memory may hold: its persona
