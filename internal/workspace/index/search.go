@@ -61,7 +61,7 @@ type Answer struct {
 	Provider string   `json:"provider"`
 	Model    string   `json:"model"`
 	Mode     string   `json:"mode" jsonschema:"hybrid, or fts-only for words alone"`
-	AnyWord  bool     `json:"anyWord,omitempty" jsonschema:"no chunk had all words; these have some"`
+	AnyWord  bool     `json:"anyWord,omitempty" jsonschema:"no chunk had all words; these have some, or parts of them"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -199,7 +199,8 @@ func (x *Index) answer(ctx context.Context, db *sqlite.DB, w *workspace.Workspac
 	if p.text == "" {
 		return nil
 	}
-	words, err := x.byWords(ctx, db, p, a)
+	terms := p.params.Era.Terms(p.text)
+	words, err := matching(ctx, db, rank.Expression(terms, p.anyWord), p)
 	if err != nil {
 		return err
 	}
@@ -207,13 +208,17 @@ func (x *Index) answer(ctx context.Context, db *sqlite.DB, w *workspace.Workspac
 	if err != nil {
 		return err
 	}
-	hits := rank.WordsOnly
 	if hybrid {
 		a.Mode = modeHybrid
-		hits = func(words []rank.Hit, params rank.Params) []rank.Hit { return rank.Blend(vectors, words, params) }
+		a.Results = results(rank.Blend(vectors, words, p.params))
+		return nil
 	}
-	a.Results = results(hits(words, p.params))
-	return nil
+	if len(words) == 0 && p.params.Era != rank.Seed {
+		words, err = loosely(ctx, db, terms, p)
+		a.AnyWord = len(words) > 0
+	}
+	a.Results = results(rank.WordsOnly(words, p.params))
+	return err
 }
 
 func results(hits []rank.Hit) []Result {
@@ -227,19 +232,6 @@ func results(hits []rank.Hit) []Result {
 		out = append(out, r)
 	}
 	return out
-}
-
-// byWords finds the chunks with all words of the query. In the later era, where
-// no chunk has them all, those with any do.
-func (x *Index) byWords(ctx context.Context, db *sqlite.DB, p plan, a *Answer) ([]rank.Hit, error) {
-	terms := p.params.Era.Terms(p.text)
-	hits, err := matching(ctx, db, rank.Expression(terms, p.anyWord), p)
-	if err != nil || len(hits) > 0 || p.anyWord || len(terms) < 2 || p.params.Era == rank.Seed {
-		return hits, err
-	}
-	hits, err = matching(ctx, db, rank.Expression(terms, true), p)
-	a.AnyWord = len(hits) > 0
-	return hits, err
 }
 
 // matching returns the best chunks of a full-text expression.

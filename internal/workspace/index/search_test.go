@@ -50,6 +50,28 @@ func TestSearchByWords(t *testing.T) {
 	}
 }
 
+// TestScriptsWithoutSpaces finds words inside of what the full-text table takes
+// for one.
+func TestScriptsWithoutSpaces(t *testing.T) {
+	r := newRig(t, map[string]string{"memory/a.md": "今日の会議は港で開かれた。", "memory/b.md": "明日は休み。", "memory/c.md": "ferry"})
+	r.sync(Change{})
+	if a := r.search(Query{Query: "会議"}); a.paths() != "memory/a.md" || !a.AnyWord || a.Results[0].Score != .5 {
+		t.Errorf("a pair: %+v", a)
+	}
+	if a := r.search(Query{Query: "休みの会議は"}); a.paths() != "memory/a.md memory/b.md" || a.Results[0].Score != .3 || a.Results[1].Score != .1 {
+		t.Errorf("pairs: %+v", a)
+	}
+	if a := r.search(Query{Query: "港"}); a.paths() != "memory/a.md" {
+		t.Errorf("one character: %+v", a)
+	}
+	if a := r.search(Query{Query: "会議", Scoring: "seed"}); len(a.Results) != 0 {
+		t.Errorf("in the seed era: %+v", a)
+	}
+	if a := r.search(Query{Query: strings.Repeat("会議港", 5000)}); a.paths() != "memory/a.md" {
+		t.Errorf("a long query: %+v", a)
+	}
+}
+
 func TestSearchRefuses(t *testing.T) {
 	r := newRig(t, harbour)
 	for name, q := range map[string]Query{
