@@ -223,7 +223,7 @@ func TestNodeShowsPayloadAndProvenance(t *testing.T) {
 	b.keys(kb.ArrowDown + kb.Enter)
 	b.is(`document.activeElement.id === "details"`)
 	panel := b.text("#details")
-	for _, want := range []string{"Ash glaze leaches lead", "Contradicted by", "Ash glaze is food safe", "shop", "2026-01-22 00:00", "claim", "MEM-71", "EVT-88", "never drink from ash glaze", "a forum", "derived from", "believes", "35 %"} {
+	for _, want := range []string{"Ash glaze leaches lead", "Contradicted by", "Ash glaze is food safe", "shop", "2026-01-22 00:00", "claim", "MEM-71", "EVT-88", "never drink from ash glaze", "a forum", "derived from", "believes", "35 %", "half heard", "EVT-90"} {
 		if !strings.Contains(panel, want) {
 			t.Errorf("the panel lacks %q: %s", want, panel)
 		}

@@ -94,7 +94,8 @@ func pottery() invented {
 	g.node("claim", "semantic", "shop", "Ash glaze leaches lead", 400, node{"fact": "Ash glaze leaches lead", "item": "MEM-71", "source": "a forum", "evidence": []any{node{"event_id": "EVT-88", "quote": "never drink from ash glaze"}}}, "fact", "EVT-88")
 	g.edge("claim", "ep60", "derived_from")
 	g.edge("trait2", "claim", "believes")
-	g.Edges[len(g.Edges)-1]["confidence"] = .35
+	last := g.Edges[len(g.Edges)-1]
+	last["confidence"], last["label"], last["meta"] = .35, "half heard", node{"confidence": .35, "evidence": "EVT-90"}
 	g.contradict("claim", "fact6")
 	g.contradict("fact0", "patch2")
 	g.edge("fact6", "ep12", "learned_from")

@@ -72,11 +72,18 @@ function edges(graph, n, go) {
   const row = e => {
     const out = e.from === n, other = out ? e.to : e.from
     const sure = e.confidence < 1 ? el('span', { class: 'muted', text: `${Math.round(e.confidence * 100)} %` }) : null
-    return el('li', { class: edgeStyle(e.type) }, el('em', { text: `${out ? '→' : '←'} ${words(e.type) || 'no type'}`, title: e.label || undefined }), link(graph, other.id, go), sure)
+    return el('li', { class: edgeStyle(e.type) }, el('em', { text: `${out ? '→' : '←'} ${words(e.type) || 'no type'}` }), link(graph, other.id, go), sure, why(e))
   }
   const more = n.edges.length - maxEdges
   return section(`Edges (${number(n.edges.length)})`, el('ul', { class: 'links' }, ...n.edges.slice(0, maxEdges).map(row)),
     more > 0 ? el('p', { class: 'muted', text: `and ${number(more)} more` }) : null)
+}
+
+// why shows what else an edge says, on demand.
+function why(e) {
+  const meta = e.raw.meta && typeof e.raw.meta === 'object' && Object.keys(e.raw.meta).length ? e.raw.meta : null
+  if (!e.label && !meta) return null
+  return el('details', {}, el('summary', { text: e.label || 'why' }), meta ? tree(meta) : null)
 }
 
 // rest shows members of the row that the contract does not name.
