@@ -362,13 +362,17 @@ func (s *graphs) pushNodes(ctx context.Context, args json.RawMessage) (any, erro
 
 func (s *graphs) pushPatch(ctx context.Context, args json.RawMessage) (any, error) {
 	var in struct {
-		Patch   graph.PatchRecord `json:"patch"`
-		AgentID string            `json:"agent_id"`
+		Patch   json.RawMessage `json:"patch"`
+		AgentID string          `json:"agent_id"`
 	}
 	if err := decode(args, &in); err != nil {
 		return nil, err
 	}
-	return s.adapter.Inbox().PushPatch(ctx, in.Patch, in.AgentID)
+	patch, ok := graph.PatchOf(&graph.Node{Payload: in.Patch})
+	if !ok {
+		return nil, &memory.FieldError{Field: "patch", Reason: "is no record of a patch"}
+	}
+	return s.adapter.Inbox().PushPatch(ctx, patch, in.AgentID)
 }
 
 func (s *graphs) snapshotPath(context.Context, json.RawMessage) (any, error) {

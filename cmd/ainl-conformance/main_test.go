@@ -118,3 +118,41 @@ func TestContextMakesAHookADryRun(t *testing.T) {
 		}
 	}
 }
+
+func TestGraphSession(t *testing.T) {
+	const node = `{"id":"a","node_type":"semantic","agent_id":"x","label":"A","created_at":1772323200,"ttl":60}`
+	steps := [][2]string{
+		{`{"op":"$open","suite":"graph","workspace":"WS","now":"2026-03-01T00:00:00Z","env":{"ARMARAOS_HOME":"WS/host","ARMARAOS_AGENT_ID":"ag","AINL_BUNDLE_PATH":"WS/b.ainlbundle"}}`, `{"result":{"ok":true}}`},
+		{`{"op":"store.add_node","args":{"node":` + node + `}}`, `"label":"A"`},
+		{`{"op":"store.add_node","args":{"node":{"id":"b"}}}`, `{"error":{"class":"invalid","message":"node_type is missing"}}`},
+		{`{"op":"store.add_edge","args":{"edge":{"id":"e","src":"a","dst":"b","edge_type":"knows"},"persist":false}}`, `"edge_type":"knows"`},
+		{`{"op":"store.add_edge","args":{"edge":{"id":"f","src":"a","dst":"b","edge_type":"knows"},"dry_run":true}}`, `"id":"f"`},
+		{`{"op":"store.all_edges"}`, `{"result":{"edges":[{"id":"e",`},
+		{`{"op":"store.get_node","args":{"id":"a"}}`, `{"result":{"node":{"id":"a",`},
+		{`{"op":"store.get_node","args":{"id":"z"}}`, `{"result":{"node":null}}`},
+		{`{"op":"boot","args":{}}`, `{"result":{"node_id":"boot_`},
+		{`{"op":"persona_load","args":[]}`, `"persona_context":{"calm":0.7}`},
+		{`{"op":"store.find_by_type","args":{"node_type":"persona"}}`, `"trait_name":"calm"`},
+		{`{"op":"on_tool_execution","args":{"tool_name":"sh","args":[1],"result":{"ok":true},"agent_id":"x","parent_node_id":"a"}}`, `{"result":{"node_id":"tool_`},
+		{`{"op":"on_prompt_compress","args":{"original_tokens":10,"compressed_tokens":2,"summary":"s","agent_id":"x"}}`, `{"result":{"node_id":"sem_`},
+		{`{"op":"inbox.push_patch","args":{"patch":{"node_id":"p","label_name":"L","patch_version":1},"agent_id":"x"}}`, `{"result":{"pushed":1,"skipped":0}}`},
+		{`{"op":"store.finalize_patch","args":{"node_id":"p","declared_reads":[]}}`, `{"result":{"found":false}}`},
+		{`{"op":"memory.nothing","args":[]}`, `{"error":{"class":"invalid"`},
+		{`{"op":"$setenv","args":{"AINL_DRY_RUN":"1"}}`, `{"result":{"ok":true}}`},
+		{`{"op":"$reopen","now":"2026-03-01T00:01:01Z"}`, `{"result":{"ok":true}}`},
+		{`{"op":"memory_recall","args":["a"]}`, `{"result":{"error":"not found"}}`},
+		{`{"op":"persona_update","args":[{"trait_name":"new","strength":1}]}`, `"ok":true`},
+		{`{"op":"memory_search","args":["new"]}`, `{"result":{"results":[],"count":0}}`},
+		{`{"op":"snapshot_path","args":{}}`, `/host/agents/ag/ainl_graph_memory_export.json"}}`},
+	}
+	var requests []string
+	for _, s := range steps {
+		requests = append(requests, s[0])
+	}
+	files := map[string]string{"host/agents/note": "", "b.ainlbundle": `{"workflow":{},"persona":[{"trait_name":"calm","strength":0.7}]}`}
+	for i, answer := range talk(t, files, requests...) {
+		if !strings.Contains(answer, steps[i][1]) || !json.Valid([]byte(answer)) {
+			t.Errorf("%s\nanswers %s, want %s", steps[i][0], answer, steps[i][1])
+		}
+	}
+}

@@ -191,14 +191,11 @@ type failed struct {
 }
 
 func (a *Adapter) recall(ctx context.Context, c call) (any, error) {
-	id := c.at(0)
-	if c.named.Exists() {
-		id = c.arg("node_id", 0)
-	}
-	text, ok := textOf(id)
-	if !ok {
+	id := c.arg("node_id", 0)
+	if !id.Exists() {
 		return nil, &memory.FieldError{Field: "node_id", Reason: "is missing", Hint: "it is the first argument"}
 	}
+	text := printed(id)
 	var answer any = map[string]string{"error": "not found"}
 	err := a.view(ctx, func(v *View, _ Limits) error {
 		if n := v.Node(text); n != nil {

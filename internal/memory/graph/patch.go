@@ -29,8 +29,8 @@ type PatchRecord struct {
 	RetiredReason       string   `json:"retired_reason,omitempty"`
 }
 
-// patchOf reads the record of a node; ok is false where it holds none.
-func patchOf(n *Node) (p PatchRecord, ok bool) {
+// PatchOf reads the record of a node; ok is false where it holds none.
+func PatchOf(n *Node) (p PatchRecord, ok bool) {
 	payload := gjson.ParseBytes(n.Payload)
 	r := reader{}
 	text := func(name string) string { return r.text(name, payload.Get(name)) }
@@ -68,7 +68,7 @@ func notNil(list []string) []string {
 func (v *View) Patches(agent string, retired bool) []PatchRecord {
 	list := []PatchRecord{}
 	for n := range v.NodesOf(Patch) {
-		p, ok := patchOf(n)
+		p, ok := PatchOf(n)
 		if ok && (agent == "" || n.AgentID == agent) && (retired || p.RetiredAt == nil) {
 			list = append(list, p)
 		}
@@ -91,7 +91,7 @@ func (v *View) patch(agent, label string, retired bool) (*Node, PatchRecord, boo
 	var node *Node
 	var newest PatchRecord
 	for n := range v.NodesOf(Patch) {
-		p, ok := patchOf(n)
+		p, ok := PatchOf(n)
 		if !ok || n.AgentID != agent || p.LabelName != label || !retired && p.RetiredAt != nil {
 			continue
 		}

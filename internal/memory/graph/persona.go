@@ -219,7 +219,9 @@ func traitUpdateFrom(args gjson.Result) (TraitUpdate, error) {
 	if v := args.Get("learned_from"); v.Exists() && v.Raw != "false" && v.Raw != "0" && v.Raw != `""` {
 		u.LearnedFrom = r.oneOrMoreTexts("learned_from", v)
 	}
-	u.EdgeType = strings.TrimSpace(r.text("", args.Get("edge_type")))
+	if v := args.Get("edge_type"); v.Exists() && v.Type != gjson.Null {
+		u.EdgeType = strings.TrimSpace(printed(v))
+	}
 	return u, r.err
 }
 

@@ -63,9 +63,9 @@ func (s *Service) Ops() []op.Op {
 			WithExample(`{"label_name":"L_greet","success":true}`),
 		op.New("graph.finalize_patch", "Note what the steps of a patch read.", op.Write, s.FinalizePatch).
 			WithExample(`{"node_id":"patch_1","declared_reads":["x"]}`),
-		op.New("graph.bundle", "Make a bundle of the graph's memory and the agent's persona.", op.Read, s.Bundle).
+		op.New("graph.bundle.build", "Make a bundle of the graph's memory and the agent's persona.", op.Read, s.Bundle).
 			WithExample(`{"workflow":{"name":"daily"}}`),
-		op.New("graph.load_bundle", "Bring a bundle's memory and persona into the graph; what is there already stays.", op.Write, s.LoadBundle).
+		op.New("graph.bundle.load", "Bring a bundle's memory and persona into the graph; what is there already stays.", op.Write, s.LoadBundle).
 			WithExample(`{"bundle":{"workflow":{},"memory":[],"persona":[{"trait_name":"calm","strength":0.7}]}}`),
 		op.New("graph.inbox_schema", "Get the JSON Schema of the inbox through which a host takes nodes over.", op.Read, s.InboxSchema),
 		op.New("persona.update", "Add a trait to the persona, or set its strength.", op.Write, s.PersonaUpdate).

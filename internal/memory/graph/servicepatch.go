@@ -241,7 +241,7 @@ func (s *Service) FinalizePatch(ctx context.Context, agent memory.AgentID, in Fi
 		if err != nil || !found {
 			return PatchRecord{}, false, err
 		}
-		p, _ := patchOf(tx.Node(in.NodeID))
+		p, _ := PatchOf(tx.Node(in.NodeID))
 		return p, true, nil
 	})
 }

@@ -3,19 +3,24 @@ package graph
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
 	"strings"
+
+	"github.com/google/renameio/v2"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
 
-// BundleInput is the input of graph.bundle.
+// BundleInput is the input of graph.bundle.build.
 type BundleInput struct {
 	Workflow Object `json:"workflow,omitempty" jsonschema:"the workflow that the bundle is of"`
 	Previous Object `json:"previous,omitempty" jsonschema:"a bundle to build on: its workflow, tools and what else it has are kept"`
 	Owner
 }
 
-// BundleAnswer is the answer of graph.bundle.
+// BundleAnswer is the answer of graph.bundle.build.
 type BundleAnswer struct {
 	Bundle Object `json:"bundle"`
 }
@@ -51,9 +56,45 @@ func (s *Service) BuildBundle(ctx context.Context, agent memory.AgentID, label s
 	return raw, err
 }
 
-// LoadBundleInput is the input of graph.load_bundle.
+// Saved tells about a bundle that was written.
+type Saved struct {
+	Path  string `json:"path"`
+	Bytes int    `json:"bytes"`
+}
+
+// SaveBundle writes an agent's bundle to a file, which then is there whole, or as
+// it was. The bundle builds on the one that is there; one that cannot be read is
+// ErrCorrupt and stays. label is the agent_id of the persona.
+func (s *Service) SaveBundle(ctx context.Context, agent memory.AgentID, label, path string) (Saved, error) {
+	limit := s.host(agent).limits().BundleBytes
+	var previous json.RawMessage
+	text, err := readSmall(path, limit)
+	switch {
+	case err == nil:
+		previous = json.RawMessage(text)
+	case !errors.Is(err, fs.ErrNotExist):
+		return Saved{}, memory.Errorf(memory.ErrUnavailable, "read the bundle %s: %w", path, err)
+	}
+	raw, err := s.BuildBundle(ctx, agent, label, previous)
+	if err != nil {
+		if previous != nil && errors.Is(err, memory.ErrInvalid) {
+			err = &memory.CorruptError{Path: path, Offset: -1, Reason: err.Error()}
+		}
+		return Saved{}, err
+	}
+	if int64(len(raw)) > limit {
+		return Saved{}, memory.WithHint(memory.Errorf(memory.ErrInvalid, "the bundle would have %d bytes, the most are %d", len(raw), limit),
+			"set AINL_BUNDLE_MAX_FILE_BYTES to more, or AINL_GRAPH_EXPORT_MAX_NODES to less")
+	}
+	if err := renameio.WriteFile(path, raw, 0o600, renameio.WithStaticPermissions(0o600), renameio.WithTempDir(filepath.Dir(path))); err != nil {
+		return Saved{}, memory.Errorf(memory.ErrUnavailable, "write the bundle %s: %w", path, err)
+	}
+	return Saved{path, len(raw)}, nil
+}
+
+// LoadBundleInput is the input of graph.bundle.load.
 type LoadBundleInput struct {
-	Bundle Object `json:"bundle" jsonschema:"as graph.bundle makes it"`
+	Bundle Object `json:"bundle" jsonschema:"as graph.bundle.build makes it"`
 	Owner
 	Dry
 }
