@@ -165,7 +165,7 @@ function drawLabels(s) {
   for (const n of near ?? scene.nodes) {
     const x = n.x * k + at.x, y = n.y * k + at.y
     if (!n.visible || !(x > -40 && x < width + 40 && y > -20 && y < height + 20)) continue
-    if (!near && n.radius * k * grow < 8 && n.edges.length < 6) continue
+    if (!near && n.radius * k * grow < 8 && n.edges.length < 6 && !n.disputed) continue
     candidates.push([weight(n), n, x, y])
   }
   candidates.sort((a, b) => b[0] - a[0])
