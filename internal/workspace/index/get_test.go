@@ -2,7 +2,6 @@ package index
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,7 +84,7 @@ func FuzzGet(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, text string, from, lines int) {
 		p := cut(name, text, Lines{From: max(0, from), Lines: max(0, lines)})
 		if !strings.Contains(text, p.Content) || p.Lines != strings.Count(p.Content, "\n")+1 && p.Lines != 0 && !p.Truncated {
-			t.Fatal(fmt.Sprintf("%+v of %q", p, text))
+			t.Fatalf("%+v of %q", p, text)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,7 +68,7 @@ type pass struct {
 }
 
 // allVectors is the limit of a pass that makes every vector that is missing.
-const allVectors = int(^uint(0) >> 1)
+const allVectors = math.MaxInt
 
 // Sync brings the index up to date with a workspace. Files are told apart by the
 // hashes of their text. If the model, its endpoint, the sources or the chunking
@@ -113,20 +114,31 @@ func (x *Index) sync(ctx context.Context, w *workspace.Workspace, c Change, quic
 	if r.Rebuilt = p.want.differs(have); c.Force && have != nil {
 		r.Rebuilt = "it was asked for"
 	}
-	if r.Rebuilt == "" {
-		err = x.with(ctx, func(db *sqlite.DB) error { return p.fill(ctx, db) })
-		if errors.Is(err, memory.ErrCorrupt) {
-			r = Report{Workspace: r.Workspace, Index: r.Index, Provider: r.Provider, Model: r.Model, Skipped: r.Skipped[:0], Rebuilt: "it was damaged"}
-		}
-	}
-	if r.Rebuilt != "" {
-		err = p.rebuild(ctx)
-	}
-	if err != nil {
+	if err := p.run(ctx, vectors); err != nil {
 		return r, fmt.Errorf("index %s: %w", w.Path(), err)
 	}
 	p.tell()
-	return r, x.with(ctx, func(db *sqlite.DB) error { return p.vectorise(ctx, db, vectors) })
+	return r, nil
+}
+
+// run follows the files, or builds the index anew, and then makes vectors.
+func (p *pass) run(ctx context.Context, vectors int) error {
+	if p.r.Rebuilt == "" {
+		err := p.with(ctx, func(db *sqlite.DB) error {
+			if err := p.fill(ctx, db); err != nil {
+				return err
+			}
+			return p.vectorise(ctx, db, vectors)
+		})
+		if !errors.Is(err, memory.ErrCorrupt) {
+			return err
+		}
+		*p.r = Report{Workspace: p.r.Workspace, Index: p.r.Index, Provider: p.r.Provider, Model: p.r.Model, Skipped: []workspace.Notice{}, Rebuilt: "it was damaged"}
+	}
+	if err := p.rebuild(ctx); err != nil {
+		return err
+	}
+	return p.with(ctx, func(db *sqlite.DB) error { return p.vectorise(ctx, db, vectors) })
 }
 
 // tell puts into the report what the index is made of.
