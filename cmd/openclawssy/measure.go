@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"time"
 
+	"github.com/openclawssy/openclawssy/config"
 	"github.com/openclawssy/openclawssy/internal/agents"
 	"github.com/openclawssy/openclawssy/internal/cli"
 	"github.com/openclawssy/openclawssy/internal/evaluate"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/checkpoint"
+	"github.com/openclawssy/openclawssy/internal/memory/recall"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 	"github.com/openclawssy/openclawssy/internal/transcript"
 )
@@ -55,7 +59,73 @@ func (h *house) evaluation() cli.Evaluation {
 			return evaluate.LongMemEval(ctx, file, o)
 		},
 		Distil: h.evaluateDistil,
+		Tests:  h.runTests,
 	}
+}
+
+// fresh returns a house of the same configuration over an empty home, and what
+// ends it and removes the home.
+func (h *house) fresh() (*house, func() error, error) {
+	temp, err := os.MkdirTemp("", "openclawssy-evaluate-")
+	if err != nil {
+		return nil, nil, memory.Errorf(memory.ErrUnavailable, "make a fresh home: %w", err)
+	}
+	fresh := newHouse(h.now, h.getenv, h.environ)
+	fresh.cfg, fresh.opts = h.cfg, h.opts
+	end := func() error { return errors.Join(fresh.close(), os.RemoveAll(temp)) }
+	if fresh.home, err = agents.NewHome(temp); err != nil {
+		return nil, nil, errors.Join(err, end())
+	}
+	return fresh, end, nil
+}
+
+// runTests runs memory tests in a fresh home, offline, and with time enough for
+// recall: they are about what is recalled, on machines of any speed.
+func (h *house) runTests(ctx context.Context, in io.Reader, dir fs.FS) (rep evaluate.TestReport, err error) {
+	tests, err := evaluate.ReadTests(in)
+	if err != nil {
+		return rep, err
+	}
+	fresh, end, err := h.fresh()
+	if err != nil {
+		return rep, err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	defaults, err := config.Default()
+	if err != nil {
+		return rep, err
+	}
+	fresh.cfg.Model, fresh.cfg.Recall.DeadlineMS = defaults.Model, 60_000
+	if !tests.Now.IsZero() {
+		fresh.now = func() time.Time { return tests.Now }
+	}
+	return tests.Run(ctx, tested{fresh, fresh.checkpoints(), fresh.makeRecall()}, dir)
+}
+
+// tested is a fresh house as memory tests use it.
+type tested struct {
+	h      *house
+	distil *checkpoint.Service
+	recall *recall.Service
+}
+
+func (t tested) Tell(ctx context.Context, agent memory.AgentID, history io.Reader, distil bool) error {
+	report, err := t.h.importChat(ctx, agent, history, "")
+	if err != nil {
+		return err
+	}
+	if report.BadCount > 0 {
+		return memory.Errorf(memory.ErrInvalid, "turn %d %s", report.Bad[0].Line, report.Bad[0].Reason)
+	}
+	if !distil {
+		return nil
+	}
+	_, err = t.distil.Checkpoint(ctx, agent, checkpoint.Request{})
+	return err
+}
+
+func (t tested) Recall(ctx context.Context, agent memory.AgentID, req recall.Request) recall.Block {
+	return t.recall.Block(ctx, agent, req)
 }
 
 func (h *house) evaluateDistil(ctx context.Context, conversation, labels io.Reader, near int) (rep evaluate.DistillReport, err error) {
@@ -63,16 +133,11 @@ func (h *house) evaluateDistil(ctx context.Context, conversation, labels io.Read
 	if err != nil {
 		return rep, err
 	}
-	temp, err := os.MkdirTemp("", "openclawssy-evaluate-")
+	fresh, end, err := h.fresh()
 	if err != nil {
-		return rep, memory.Errorf(memory.ErrUnavailable, "make a fresh agent: %w", err)
-	}
-	fresh := newHouse(h.now, h.getenv, h.environ)
-	fresh.cfg, fresh.opts = h.cfg, h.opts
-	defer func() { err = errors.Join(err, fresh.close(), os.RemoveAll(temp)) }()
-	if fresh.home, err = agents.NewHome(temp); err != nil {
 		return rep, err
 	}
+	defer func() { err = errors.Join(err, end()) }()
 	if _, err := fresh.importChat(ctx, memory.DefaultAgent, conversation, ""); err != nil {
 		return rep, err
 	}

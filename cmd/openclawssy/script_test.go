@@ -22,11 +22,16 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the scripts of testdata/script, which read like the manual.
 func TestScripts(t *testing.T) {
+	source, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("OPENCLAWSSY_HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("SOURCE", source) // the module's root
 			// What is right is tested here, on machines that do other things too; how
 			// fast it is, the benchmarks say.
 			e.Setenv("OPENCLAWSSY_RECALL_DEADLINE_MS", "20000")

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,9 +20,53 @@ import (
 type Evaluation struct {
 	LoCoMo      func(ctx context.Context, file io.Reader, opts evaluate.RetrievalOptions) (evaluate.LoCoMoReport, error)
 	LongMemEval func(ctx context.Context, file io.Reader, opts evaluate.RetrievalOptions) (evaluate.LongMemEvalReport, error)
+	// Tests runs memory tests; the files that they name are in dir.
+	Tests func(ctx context.Context, tests io.Reader, dir fs.FS) (evaluate.TestReport, error)
 	// Distil imports a conversation into a fresh agent, checkpoints it and scores
 	// the items. near is how many lines an item's evidence may be off.
 	Distil func(ctx context.Context, conversation, labels io.Reader, near int) (evaluate.DistillReport, error)
+}
+
+// EvaluateTests runs memory tests.
+func EvaluateTests(e Evaluation) Command {
+	return func(r *Runner) *cobra.Command {
+		return &cobra.Command{
+			Use: "evaluate/tests FILE", Short: "Run memory tests: what must and must not be recalled; status 1 if one fails", Args: cobra.ExactArgs(1),
+			Long: "Tell fresh agents what the file says, and check what they recall. Nothing of your own memory is touched, and no model is asked:\n" +
+				"turns are distilled by rules. docs/TESTING.md describes the file.",
+			Example: "  openclawssy evaluate tests testdata/memory-tests.yaml\n  openclawssy evaluate tests ci/memory.yaml --json",
+			RunE: func(c *cobra.Command, args []string) error {
+				return measure(c, r, args[0], func(ctx context.Context, in io.Reader) (any, error) {
+					rep, err := e.Tests(ctx, in, os.DirFS(filepath.Dir(args[0])))
+					return testsView{rep}, err
+				})
+			},
+		}
+	}
+}
+
+// testsView shows a report of memory tests: a line a test, and what is wrong.
+type testsView struct{ evaluate.TestReport }
+
+func (v testsView) Text() string {
+	var sb strings.Builder
+	for _, t := range v.Tests {
+		if t.Passed {
+			fmt.Fprintf(&sb, "ok    %s\n", clean(t.Name))
+			continue
+		}
+		fmt.Fprintf(&sb, "FAIL  %s (agent %s)\n", clean(t.Name), t.Agent)
+		for _, why := range t.Why {
+			fmt.Fprintf(&sb, "      %s\n", clean(why))
+		}
+		for _, line := range strings.Split(t.Block, "\n") {
+			if line != "" {
+				fmt.Fprintf(&sb, "      | %s\n", clean(line))
+			}
+		}
+	}
+	fmt.Fprintf(&sb, "%d of %d memory tests passed\n", v.Passed, v.Passed+v.Wrong)
+	return sb.String()
 }
 
 // EvaluateLoCoMo measures retrieval on a LoCoMo file.
