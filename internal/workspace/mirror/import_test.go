@@ -174,6 +174,9 @@ func TestImportBringsSectionsAndLogs(t *testing.T) {
 		}
 		switch it.Content {
 		case "Boat\nthe red one":
+			if from["sha256"] != sumOf("## Boat\nthe red one") {
+				t.Errorf("boat has the sum %v", from["sha256"])
+			}
 			if from["file"] != "MEMORY.md" || fmt.Sprint(from["line_start"], from["line_end"]) != "6 7" {
 				t.Errorf("boat is from %v", from)
 			}
@@ -447,4 +450,23 @@ func TestImportAgainstTheWorkspace(t *testing.T) {
 			}
 		}
 	})
+}
+
+// BenchmarkUnchangedImport imports a workspace of 50,000 records that has not
+// changed.
+func BenchmarkUnchangedImport(b *testing.B) {
+	r := newRig(b)
+	for day := range 1000 {
+		var sb strings.Builder
+		for n := range 50 {
+			fmt.Fprintf(&sb, "## Entry %d\nthe harbour crane contract was renewed for another year #tag%d\ntwo more words about it\n\n", n, n)
+		}
+		r.put(workspace.DailyFile(time.Date(2023, 1, 1+day, 0, 0, 0, 0, time.UTC)), sb.String())
+	}
+	r.sync()
+	for b.Loop() {
+		if rep := r.sync(); rep.Unchanged != 1000 {
+			b.Fatalf("%+v", rep)
+		}
+	}
 }

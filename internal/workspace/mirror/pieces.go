@@ -20,7 +20,8 @@ import (
 type piece struct {
 	record  workspace.Record
 	text    string // of the record, trimmed
-	sum     string // of text without secrets
+	sum     string // of text without secrets: what is compared
+	content string // the sum of the record's content without secrets
 	heading string // the beginning of the heading's sum
 	nth     int    // among the sections of the file with that sum, from 0
 }
@@ -35,7 +36,8 @@ func piecesOf(f workspace.File, text string, red redactor, notice func(workspace
 		if p.text == "" || r.Heading != nil && strings.TrimSpace(strings.TrimPrefix(p.text, "## ")) == "" {
 			continue
 		}
-		p.sum = sumOf(red.Text(p.text))
+		clean := red.Text(r.Content)
+		p.sum, p.content = sumOf(plain(clean)), sumOf(clean)
 		if r.Heading != nil {
 			p.heading = sumOf(red.Text(*r.Heading))[:12]
 		}
@@ -173,7 +175,7 @@ func (p piece) itemsOf(ws string) []memory.Item {
 		}
 		out[i] = memory.Item{ID: itemID(ws, p, p.sum, p.nth, i), Kind: kindOf(p.record.Category, p.record.Namespace), Title: clip(title, memory.MaxTitle-32),
 			Content: text, Importance: importanceOf(p.record.Confidence, p.record.Namespace), Confidence: .8, Status: memory.Active, Trust: memory.TrustImport,
-			ValidTo: until(p.record.CreatedAt, p.record.Confidence), Metadata: provenance(p.record, p.sum, p.record.LineStart, p.record.LineEnd)}
+			ValidTo: until(p.record.CreatedAt, p.record.Confidence), Metadata: provenance(p.record, p.content, p.record.LineStart, p.record.LineEnd)}
 		if p.record.Namespace == workspace.Curated {
 			out[i].Confidence = .9
 		}
