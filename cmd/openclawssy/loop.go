@@ -14,6 +14,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory/graph"
 	"github.com/openclawssy/openclawssy/internal/memory/recall"
 	"github.com/openclawssy/openclawssy/internal/memory/record"
+	"github.com/openclawssy/openclawssy/internal/memory/weave"
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/runlog"
 	"github.com/openclawssy/openclawssy/internal/runtime"
@@ -82,7 +83,7 @@ func (h *house) index(agent memory.AgentID) {
 // makeRecall returns the recall of all agents.
 func (h *house) makeRecall(more ...recall.Source) *recall.Service {
 	return recall.New(recall.Options{
-		Archive: h.recallable, Items: h.items.read, Sources: more, Redact: lateRedactor{h}, Now: h.now,
+		Archive: h.recallable, Items: h.items.read, Sources: more, Near: (&weave.Walker{Read: h.walkable}).Near, Redact: lateRedactor{h}, Now: h.now,
 		Settings:    h.recallSettings,
 		SessionKind: h.sessionKind,
 	})
@@ -95,7 +96,7 @@ func (h *house) recallSettings(agent memory.AgentID) recall.Settings {
 	}
 	return recall.Settings{
 		Tokens: cfg.Memory.MaxPromptTokens, MaxLines: cfg.Recall.MaxItems, MinImportance: cfg.Recall.MinImportance, Threshold: cfg.Recall.Threshold,
-		Deadline: time.Duration(cfg.Recall.DeadlineMS) * time.Millisecond, PrivateInGroups: cfg.Recall.PrivateInGroups,
+		Deadline: time.Duration(cfg.Recall.DeadlineMS) * time.Millisecond, PrivateInGroups: cfg.Recall.PrivateInGroups, Hops: cfg.Recall.GraphHops,
 	}
 }
 

@@ -112,3 +112,12 @@ func (h *house) followedGraph(ctx context.Context, agent memory.AgentID) (*graph
 	}
 	return store, release, nil
 }
+
+// walkable lends an agent's graph for recall. Under a deadline it is lent as it
+// is: changes of memory are followed behind each of them.
+func (h *house) walkable(ctx context.Context, agent memory.AgentID) (*graph.Store, func(), error) {
+	if _, hurried := ctx.Deadline(); hurried {
+		return h.readGraph(ctx, agent)
+	}
+	return h.followedGraph(ctx, agent)
+}

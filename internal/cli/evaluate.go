@@ -73,6 +73,7 @@ func (v testsView) Text() string {
 func EvaluateLoCoMo(e Evaluation) Command {
 	return func(r *Runner) *cobra.Command {
 		var control bool
+		var hops int
 		c := &cobra.Command{
 			Use: "evaluate/locomo FILE", Short: "Measure recall on a file of the LoCoMo benchmark", Args: cobra.ExactArgs(1),
 			Long: "Put each conversation into a fresh agent and each question through recall. Figures are counted over passages, without abstention and deadline;\n" +
@@ -80,12 +81,15 @@ func EvaluateLoCoMo(e Evaluation) Command {
 			Example: "  openclawssy evaluate locomo locomo10.json\n  openclawssy evaluate locomo locomo10.json --control --json",
 			RunE: func(c *cobra.Command, args []string) error {
 				return measure(c, r, args[0], func(ctx context.Context, in io.Reader) (any, error) {
-					rep, err := e.LoCoMo(ctx, in, retrievalOptions(ctx, control))
+					opts := retrievalOptions(ctx, control)
+					opts.Hops = hops
+					rep, err := e.LoCoMo(ctx, in, opts)
 					return locomoView{rep}, err
 				})
 			},
 		}
 		c.Flags().BoolVar(&control, "control", false, "score against the evidence of other questions of the same conversation")
+		c.Flags().IntVar(&hops, "hops", 0, "0 to 2: steps in the graph that recall may take as it is shipped")
 		return c
 	}
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
 	"github.com/openclawssy/openclawssy/internal/memory/checkpoint"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
+	"github.com/openclawssy/openclawssy/internal/memory/graph"
 	"github.com/openclawssy/openclawssy/internal/memory/recall"
+	"github.com/openclawssy/openclawssy/internal/memory/weave"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 	"github.com/openclawssy/openclawssy/internal/redact"
 )
@@ -25,6 +27,8 @@ type home struct {
 	log      *events.Log
 	turns    *archive.Store
 	items    *working.Store
+	graph    *graph.Store // nil where nothing walks it
+	walker   *weave.Walker
 	redact   *redact.Redactor
 	now      func() time.Time
 	settings recall.Settings
@@ -68,6 +72,9 @@ func (h *home) newID() string {
 
 func (h *home) close() error {
 	var errs []error
+	if h.graph != nil {
+		errs = append(errs, h.graph.Close())
+	}
 	if h.items != nil {
 		errs = append(errs, h.items.Close())
 	}
@@ -108,6 +115,27 @@ func (h *home) distil(ctx context.Context) error {
 	return err
 }
 
+// weave lets a graph follow what was distilled.
+func (h *home) weave(ctx context.Context) error {
+	var err error
+	if h.graph, err = graph.Open(ctx, filepath.Join(h.dir, graph.FileName), graph.Options{Now: h.now, NewID: h.newID, Redact: h.redact, Log: zerolog.Nop()}); err != nil {
+		return err
+	}
+	h.walker = &weave.Walker{Read: lend(h.graph)}
+	follower := weave.Follower{Items: lend(h.items), Read: lend(h.graph), Write: lend(h.graph), Speakers: h.speakers}
+	_, err = follower.Follow(ctx, evaluated)
+	return err
+}
+
+func (h *home) speakers(ctx context.Context, _ memory.AgentID, eventIDs []string) (map[string]string, error) {
+	turns, err := h.turns.Turns(ctx, eventIDs)
+	out := make(map[string]string, len(turns))
+	for id, t := range turns {
+		out[id] = t.Speaker
+	}
+	return out, err
+}
+
 // noSessions knows no session: conversations under evaluation have no zone.
 type noSessions struct{}
 
@@ -128,6 +156,9 @@ func (h *home) recall() *recall.Service {
 		SessionKind: func(memory.AgentID, string) string { return memory.SessionMain }}
 	if h.items != nil {
 		opts.Items = lend(h.items)
+	}
+	if h.walker != nil {
+		opts.Near = h.walker.Near
 	}
 	return recall.New(opts)
 }

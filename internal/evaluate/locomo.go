@@ -29,6 +29,9 @@ type LoCoMoReport struct {
 // LoCoMo measures retrieval on a file of the LoCoMo benchmark: each conversation
 // goes into a fresh agent, and each question through the product's recall.
 func LoCoMo(ctx context.Context, file io.Reader, opts RetrievalOptions) (LoCoMoReport, error) {
+	if opts.Hops < 0 || opts.Hops > 2 {
+		return LoCoMoReport{}, &memory.FieldError{Field: "hops", Reason: "must be between 0 and 2"}
+	}
 	all, skipped, err := readLoCoMo(file)
 	if err != nil {
 		return LoCoMoReport{}, err

@@ -21,6 +21,7 @@ import (
 type RetrievalOptions struct {
 	Now     func() time.Time // measures latency
 	TempDir string           // where agents are made and removed again; the system's if empty
+	Hops    int              // steps in the graph that recall as shipped may take; 0 for none
 	Control bool             // measure against the evidence of other questions of the same conversation
 	// Done is called after each conversation, with how many are done and how many
 	// there are. It may be nil.
@@ -180,7 +181,7 @@ func runOne(ctx context.Context, index int, c conversation, foreign []question, 
 	if opts.Control || index >= maxShipped {
 		return answers, nil
 	}
-	return answers, askAllShipped(ctx, h, c, foreign, answers)
+	return answers, askAllShipped(ctx, h, opts.Hops, c, foreign, answers)
 }
 
 // maxShipped is the most conversations that are distilled and asked as shipped:
@@ -189,11 +190,17 @@ const maxShipped = 10
 
 // askAllShipped measures the product as it comes on every question, and on a
 // foreign one in its place.
-func askAllShipped(ctx context.Context, h *home, c conversation, foreign []question, answers []asked) (err error) {
+func askAllShipped(ctx context.Context, h *home, hops int, c conversation, foreign []question, answers []asked) (err error) {
 	if err := h.distil(ctx); err != nil {
 		return err
 	}
 	h.settings = shipped
+	h.settings.Hops = hops
+	if hops > 0 {
+		if err := h.weave(ctx); err != nil {
+			return err
+		}
+	}
 	for i, q := range c.questions {
 		if answers[i].shipped, err = askShipped(ctx, h, q, answers[i].sources); err != nil {
 			return fmt.Errorf("question %q: %w", q.text, err)

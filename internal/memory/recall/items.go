@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -25,6 +26,7 @@ const (
 	wRecent     = .5  // for one changed today; halves every 60 days
 	wTrust      = .15 // for each tier above import
 	wPast       = -.5 // no longer valid
+	wNear       = 1   // times how near it is to what the question names
 )
 
 // rankedItem is an item and its score.
@@ -40,7 +42,10 @@ func (s *Service) findItems(ctx context.Context, f *found, hits *archive.Hits) e
 	more, moreErr := s.fromSources(ctx, f)
 	now := s.opts.Now()
 	for _, it := range append(items, more...) {
-		f.items = append(f.items, rankedItem{it, scoreItem(it, f.query, hits, now)})
+		sc := scoreItem(it, f.query, hits, now)
+		sc.near = wNear * f.near[it.ID]
+		sc.total += sc.near
+		f.items = append(f.items, rankedItem{it, sc})
 	}
 	slices.SortStableFunc(f.items, func(a, b rankedItem) int { return cmp.Compare(b.scores.total, a.scores.total) })
 	return errors.Join(err, moreErr)
@@ -63,13 +68,50 @@ func (s *Service) matched(ctx context.Context, f *found) ([]memory.Item, error) 
 	if err != nil {
 		return nil, err
 	}
-	if f.turns, err = f.turnsOf(ctx, matches); err != nil {
+	all := make([]memory.Item, len(matches))
+	for i, m := range matches {
+		all[i] = m.Item
+	}
+	nearby, nearErr := s.nearby(ctx, f, store, all)
+	all = append(all, nearby...)
+	if f.turns, err = f.turnsOf(ctx, all); err != nil {
 		return nil, err
 	}
 	var items []memory.Item
-	for _, m := range matches {
-		if !s.isGuarded(f) || !s.restsOnPrivate(f, m.Item) {
-			items = append(items, m.Item)
+	for _, it := range all {
+		if !s.isGuarded(f) || !s.restsOnPrivate(f, it) {
+			items = append(items, it)
+		}
+	}
+	return items, nearErr
+}
+
+// nearby returns the items near what the question names that are not among
+// those known already, under the same conditions. How near all are it keeps in
+// f.near.
+func (s *Service) nearby(ctx context.Context, f *found, store *working.Store, known []memory.Item) ([]memory.Item, error) {
+	if s.opts.Near == nil || f.search.settings.Hops == 0 || f.search.mainOnly {
+		return nil, nil
+	}
+	var err error
+	if f.near, err = s.opts.Near(ctx, f.agent, f.query, f.search.settings.Hops, f.search.matches); err != nil {
+		return nil, fmt.Errorf("graph: %w", err)
+	}
+	missing := maps.Clone(f.near)
+	for _, it := range known {
+		delete(missing, it.ID)
+	}
+	if len(missing) == 0 {
+		return nil, nil
+	}
+	found, err := store.ByID(ctx, slices.Sorted(maps.Keys(missing)))
+	if err != nil {
+		return nil, err
+	}
+	var items []memory.Item
+	for _, it := range found {
+		if it.Importance >= f.search.settings.MinImportance && slices.Contains(f.statuses(), it.Status) {
+			items = append(items, it.Item)
 		}
 	}
 	return items, nil
@@ -137,13 +179,13 @@ func (f *found) statuses() []memory.Status {
 }
 
 // turnsOf looks up the turns that the items rest on.
-func (f *found) turnsOf(ctx context.Context, matches []working.Match) (map[string]archive.Turn, error) {
+func (f *found) turnsOf(ctx context.Context, items []memory.Item) (map[string]archive.Turn, error) {
 	if f.store == nil {
 		return nil, nil
 	}
 	var ids []string
-	for _, m := range matches {
-		for _, ev := range m.Item.Evidence {
+	for _, it := range items {
+		for _, ev := range it.Evidence {
 			ids = append(ids, ev.EventID)
 		}
 	}

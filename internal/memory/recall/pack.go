@@ -144,7 +144,7 @@ func (s scores) parts() map[string]float64 {
 		name  string
 		value float64
 	}{{"words", s.words}, {"window", s.window}, {"prefix", s.prefix}, {"session", s.session}, {"answer", s.answer}, {"turn_before", s.before},
-		{"speaker", s.speaker}, {"day", s.day}, {"said", s.said}, {"kind", s.kind}, {"form", s.form}} {
+		{"speaker", s.speaker}, {"day", s.day}, {"said", s.said}, {"kind", s.kind}, {"form", s.form}, {"near", s.near}} {
 		if part.value != 0 {
 			out[part.name] = round(part.value)
 		}

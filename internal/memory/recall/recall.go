@@ -30,6 +30,7 @@ type Settings struct {
 	MinImportance   int           // items below are never injected
 	Threshold       float64       // abstain below; 0 for the fitted one, negative for never
 	Deadline        time.Duration // of a block; 0 for none
+	Hops            int           // steps in the graph from what the question names; 0 for none
 	PrivateInGroups bool          // group sessions may see what was said in private ones
 }
 
@@ -38,6 +39,7 @@ type Options struct {
 	Archive memory.Borrow[*archive.Store] // for reading
 	Items   memory.Borrow[*working.Store] // for reading; nil for none
 	Sources []Source                      // of more items
+	Near    Near                          // asked where Settings.Hops is set; nil for none
 	Redact  redactor
 	// Settings are those of an agent.
 	Settings func(memory.AgentID) Settings
@@ -50,6 +52,11 @@ type Options struct {
 // Source finds what else an agent knows about a question, as active items, at
 // most limit of them. What came from private conversations it leaves out.
 type Source func(ctx context.Context, agent memory.AgentID, q text.Query, limit int) ([]memory.Item, error)
+
+// Near finds the items of the working store that are at most so many hops in the
+// graph away from what a question names: how near, 0 to 1, by the item's id, at
+// most limit of them.
+type Near func(ctx context.Context, agent memory.AgentID, q text.Query, hops, limit int) (map[string]float64, error)
 
 // Service recalls for all agents. It is safe for concurrent use.
 type Service struct {
@@ -245,6 +252,7 @@ type found struct {
 	release  func()
 	episodes []ranked
 	items    []rankedItem
+	near     map[string]float64      // how near items are, by id; nil where that was not asked
 	turns    map[string]archive.Turn // of the items' evidence
 	outdated map[string][]string     // quotes that hold no more, by event; of the passages read so far
 	failure  error                   // of a source that was left out

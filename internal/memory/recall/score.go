@@ -43,7 +43,7 @@ const (
 // scores are the parts of a candidate's score, 0 where they do not apply.
 type scores struct {
 	words, window, prefix, session, answer, before float64
-	speaker, day, said, kind, form                 float64
+	speaker, day, said, kind, form, near           float64
 	total                                          float64
 }
 
