@@ -168,8 +168,11 @@ func (a Adapters) run(ctx context.Context, l line, req *request) (any, error) {
 	}
 	if err := json.Unmarshal(l.text, req); err != nil {
 		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) && wrong.Field != "" {
-			return nil, &memory.FieldError{Field: wrong.Field, Reason: "must not be " + wrong.Value}
+		if errors.As(err, &wrong) {
+			if wrong.Field != "" {
+				return nil, &memory.FieldError{Field: wrong.Field, Reason: "must not be " + wrong.Value}
+			}
+			err = errors.New("it is " + wrong.Value)
 		}
 		return nil, memory.WithHint(memory.Errorf(memory.ErrInvalid, "the request is no JSON object: %w", err), `one a line, such as {"id":1,"adapter":"memory","verb":"get","args":["workflow","k","i"]}`)
 	}

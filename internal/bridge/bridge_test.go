@@ -89,7 +89,7 @@ func TestServe(t *testing.T) {
 		`{"id":1,"adapter":"echo","verb":"odd"}`:                                      `{"id":1,"error":{"class":"internal","message":"the answer has no JSON form`,
 		`{"id":1,"adapter":7}`:                                                        `{"id":1,"error":{"class":"invalid","message":"adapter must not be number","field":"adapter"}}`,
 		`not json`:                                                                    `{"id":null,"error":{"class":"invalid","message":"the request is no JSON object: `,
-		`[1]`:                                                                         `{"id":null,"error":{"class":"invalid","message":"the request is no JSON object: `,
+		`[1]`:                                                                         `{"id":null,"error":{"class":"invalid","message":"the request is no JSON object: it is array"`,
 		"{\"id\":\"\xff\"}":                                                           `{"id":null,"error":{"class":"invalid","message":"the request is not UTF-8 text"}}`,
 	} {
 		// Whatever came before, the next line is answered; the last may lack its end.

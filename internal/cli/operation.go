@@ -60,27 +60,8 @@ func (r *Runner) example(o op.Op) string {
 	var values map[string]any
 	if o.Example != "" && json.Unmarshal([]byte(o.Example), &values) == nil {
 		for _, f := range o.Fields {
-			v, given := values[f.Name]
-			if !given {
-				continue
-			}
-			word := fmt.Sprint(v)
-			if s, isText := v.(string); !isText || strings.ContainsAny(s, " '\"{}[]$") {
-				text, err := json.Marshal(v)
-				if err != nil {
-					continue
-				}
-				word = strings.Trim(string(text), `"`)
-				if strings.ContainsAny(word, " '\"{}[]$") {
-					word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-				}
-			}
-			if f.Arg {
-				line += " " + word
-			} else if v == true {
-				line += " --" + flagName(f)
-			} else {
-				line += " --" + flagName(f) + " " + word
+			if v, given := values[f.Name]; given {
+				line += exampleOf(f, v)
 			}
 		}
 		return line
@@ -93,6 +74,48 @@ func (r *Runner) example(o op.Op) string {
 		}
 	}
 	return line
+}
+
+// exampleOf writes the value of a field as it is given on the command line; a
+// list of texts one by one.
+func exampleOf(f op.Field, v any) string {
+	if list, isList := v.([]any); isList && takesTexts(f) {
+		var line string
+		for _, item := range list {
+			line += exampleOf(f, item)
+		}
+		return line
+	}
+	if v == true {
+		return " --" + flagName(f)
+	}
+	if v == false {
+		return " --" + flagName(f) + "=false"
+	}
+	word, isText := v.(string)
+	if !isText {
+		raw, err := json.Marshal(v)
+		if err != nil { // v was read from JSON
+			return ""
+		}
+		word = string(raw)
+	}
+	if word == "" || strings.ContainsAny(word, " '\"\\{}[]()$&|;<>*?!#~`\n") {
+		word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	if f.Arg {
+		return " " + word
+	}
+	return " --" + flagName(f) + " " + word
+}
+
+// takesTexts reports whether a field is a list of texts.
+func takesTexts(f op.Field) bool {
+	t := f.Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String
 }
 
 // variadic reports whether a positional field takes all words: a text is joined
@@ -151,8 +174,8 @@ func addFlag(flags *pflag.FlagSet, f op.Field) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String {
-		flags.StringArray(flagName(f), nil, usage+"; repeatable")
+	if takesTexts(f) {
+		flags.StringArray(flagName(f), nil, strings.TrimPrefix(usage+"; repeatable", "; "))
 		return
 	}
 	kind := map[reflect.Kind]string{reflect.String: "text", reflect.Bool: "bool", reflect.Int: "n", reflect.Int64: "n", reflect.Float64: "x"}[t.Kind()]
@@ -215,7 +238,7 @@ func literal(f op.Field, words []string) (json.RawMessage, error) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String {
+	if takesTexts(f) {
 		return json.Marshal(words)
 	}
 	text := strings.Join(words, " ")

@@ -137,6 +137,9 @@ type PatchAnswer struct {
 
 // Patch is Hooks.InstallPatch.
 func (s *Service) Patch(ctx context.Context, agent memory.AgentID, in PatchInput) (PatchAnswer, error) {
+	if strings.TrimSpace(in.LabelName) == "" {
+		return PatchAnswer{}, &memory.FieldError{Field: "label_name", Reason: "must not be empty"}
+	}
 	pattern, err := in.pattern()
 	if err != nil {
 		return PatchAnswer{}, err
