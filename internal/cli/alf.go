@@ -28,7 +28,7 @@ type ALF struct {
 
 // Commands are the alf commands.
 func (a ALF) Commands() []Command {
-	return []Command{a.validate, a.show, a.diff, a.apply, a.export, a.importArchive, a.restore}
+	return []Command{a.validate, a.show, a.diff, a.apply, a.export, a.importArchive, a.restore, a.merge}
 }
 
 // outputFlag is the flag for the archive that a command writes.

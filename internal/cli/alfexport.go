@@ -89,6 +89,10 @@ func (a ALF) exportFrom(ctx context.Context, r *Runner, from, named string, o *l
 	if o.Output == "" {
 		o.Output = filepath.Base(w.Path()) + ".alf"
 	}
-	x, err := life.ExportWorkspace(ctx, w, *o)
+	export := life.ExportWorkspace
+	if from == "zeroclaw" {
+		export = life.ExportZeroClaw
+	}
+	x, err := export(ctx, w, *o)
 	return x, errors.Join(err, w.Close())
 }

@@ -46,8 +46,13 @@ type ExportOptions struct {
 	Redact func(string) string
 	// Clean writes what Redact answers in place of the text. Else secrets are
 	// counted and stay.
-	Clean   bool
-	Keep    Keep
+	Clean bool
+	Keep  Keep
+	// Name is the agent's name where no file of the workspace tells one.
+	Name string
+	// Known are archives whose knowledge of records is carried on too, and whose
+	// records that no file holds are taken over.
+	Known   []string
 	Now     func() time.Time
 	TempDir string
 }
@@ -92,7 +97,7 @@ func ExportWorkspace(ctx context.Context, w *workspace.Workspace, o ExportOption
 		return Exported{}, err
 	}
 	if !o.Parity && !o.Clean {
-		if err := o.Keep.keep(e.agent, o.Output); err != nil {
+		if err := o.Keep.keep(e.agent, w.Path(), o.Output); err != nil {
 			e.notice(workspace.Notice{Reason: err.Error() + "; versions and merges know of the one before"})
 		}
 	}
@@ -126,9 +131,16 @@ func (e *exporting) prepare() error {
 	}
 	if e.past, err = remember(last); err != nil {
 		e.notice(workspace.Notice{Reason: "the last archive cannot be read, so versions start anew: " + err.Error()})
-		e.past, err = remember(nil)
+		if e.past, err = remember(nil); err != nil {
+			return err
+		}
 	}
-	return err
+	for _, path := range e.Known {
+		if err := e.past.learn(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // agentID reads the agent's id; where the workspace has none it makes the one
@@ -165,6 +177,9 @@ func (e *exporting) write(ctx context.Context) error {
 		return err
 	}
 	m := alf.Manifest{RawSources: alf.List[string]{openclaw}, Agent: alf.Agent{ID: e.agent, Name: p.name(), SourceRuntime: openclaw, SourceRuntimeVersion: e.Installation.Version}}
+	if m.Agent.Name == "" {
+		m.Agent.Name = e.Name
+	}
 	if m.Agent.Name == "" {
 		m.Agent.Name = filepath.Base(e.w.Path())
 	}
@@ -333,13 +348,38 @@ func (e *exporting) records(ctx context.Context, version int64) error {
 	if err := e.facts(ctx); err != nil {
 		return err
 	}
-	if !e.Sessions {
-		return nil
+	if err := e.loose(); err != nil || !e.Sessions {
+		return err
 	}
 	return readSessions(ctx, e.Installation.Dir, e.agent, e.notice, func(r *alf.Record) error {
 		r.Content = e.text(r.Content)
 		return e.out.Record(r)
 	})
+}
+
+// loose takes over the records of known archives that no file holds.
+func (e *exporting) loose() error {
+	written := map[uuid.UUID]bool{}
+	for _, path := range e.Known {
+		r, err := alf.Open(path, alf.DefaultLimits)
+		if err != nil {
+			return err
+		}
+		for rec, err := range r.Records() {
+			if err == nil && rec.Source.Origin == sessionOrigin && !written[rec.ID] {
+				written[rec.ID] = true
+				rec.AgentID = e.agent
+				err = e.out.Record(rec)
+			}
+			if err != nil {
+				return errors.Join(err, r.Close())
+			}
+		}
+		if err := r.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // recordOf is a workspace record in the form of an archive.

@@ -50,10 +50,12 @@ func ParseMode(s string, otherwise Mode) (Mode, error) {
 
 // ImportOptions say how an archive is imported.
 type ImportOptions struct {
-	Mode   Mode
-	DryRun bool // say what would be done, and do nothing
-	Keep   Keep
-	Now    func() time.Time
+	Mode     Mode
+	Form     Form   // "" is OpenClaw
+	Database string // of the ZeroClaw forms; "" for the workspace's own
+	DryRun   bool   // say what would be done, and do nothing
+	Keep     Keep
+	Now      func() time.Time
 }
 
 // The actions of an import on a file.
@@ -93,6 +95,7 @@ type Imported struct {
 	DryRun      bool     `json:"dry_run"`
 	Files       []Step   `json:"files"`
 	Conflicts   []string `json:"conflicts"`
+	Rows        *Rows    `json:"rows,omitempty"`   // of ZeroClaw's database
 	Backup      string   `json:"backup,omitempty"` // directory with what was replaced or taken away
 	Warnings    []string `json:"warnings,omitempty"`
 }
@@ -116,6 +119,9 @@ func (i Imported) Text() string {
 		for l := range strings.Lines(f.Diff) {
 			sb.WriteString("    " + strings.TrimRight(l, "\n") + "\n")
 		}
+	}
+	if r := i.Rows; r != nil {
+		fmt.Fprintf(&sb, "  %s: %d rows added, %d removed, %d kept, %d conflicts\n", r.Database, r.Added, r.Removed, r.Kept, len(r.Conflicts))
 	}
 	if i.Backup != "" {
 		fmt.Fprintf(&sb, "  what was there before: %s\n", i.Backup)
@@ -160,7 +166,12 @@ func ImportWorkspace(ctx context.Context, archive, dir string, o ImportOptions) 
 		return Imported{}, err
 	}
 	i := importing{ImportOptions: o, r: r}
-	if i.want, err = workspaceTargets(r); err != nil {
+	if i.Form == OpenClaw || i.Form == "" {
+		i.want, err = workspaceTargets(r)
+	} else {
+		i.want, err = zeroclawTargets(r, i.Form)
+	}
+	if err != nil {
 		return Imported{}, err
 	}
 	if i.w, err = i.open(dir); err != nil {
@@ -175,14 +186,19 @@ func ImportWorkspace(ctx context.Context, archive, dir string, o ImportOptions) 
 			return Imported{}, err
 		}
 	}
-	out, err := i.planned(ctx, i.w.Path())
-	if err != nil || o.DryRun {
-		return out, err
+	if _, err := i.planned(ctx, i.w.Path()); err != nil {
+		return Imported{}, err
+	}
+	if o.DryRun {
+		return i.done, i.rows(ctx)
 	}
 	if err := i.apply(ctx); err != nil {
 		return Imported{}, err
 	}
-	if err := o.Keep.keep(r.Manifest().Agent.ID, archive); err != nil {
+	if o.Mode == KeepMine {
+		return i.done, nil // not taken whole: no common ground
+	}
+	if err := o.Keep.keep(r.Manifest().Agent.ID, i.w.Path(), archive); err != nil {
 		i.done.Warnings = append(i.done.Warnings, err.Error())
 	}
 	return i.done, nil
@@ -238,17 +254,28 @@ func (i *importing) planned(ctx context.Context, dir string) (Imported, error) {
 	return i.done, nil
 }
 
-// readBase reads what the last archive of the agent had.
+// runtime is whose files the workspace has.
+func (i *importing) runtime() string {
+	if i.Form == OpenClaw || i.Form == "" {
+		return openclaw
+	}
+	return zeroclaw
+}
+
+// readBase reads what the last archive that the workspace gave or took had.
 func (i *importing) readBase(agent uuid.UUID) error {
-	if i.Mode != Merge {
+	if i.Mode != Merge || i.w == nil {
 		return nil
 	}
-	i.last = i.Keep.last(agent, func(reason string) { i.done.Warnings = append(i.done.Warnings, reason) })
+	if mine, found, err := agentID(i.w); err != nil || !found || mine != agent {
+		return err // another agent's, or begun anew: they have nothing in common
+	}
+	i.last = i.Keep.common(agent, i.w.Path(), func(reason string) { i.done.Warnings = append(i.done.Warnings, reason) })
 	if i.last == nil {
 		return nil
 	}
 	i.base = map[string][sha256.Size]byte{}
-	for _, f := range i.last.Raw(openclaw) {
+	for _, f := range i.last.Raw(i.runtime()) {
 		sum, err := sumOf(func() (io.ReadCloser, error) { return f.Open() })
 		if err != nil {
 			return err
@@ -351,7 +378,7 @@ func (i *importing) baseText(path string) string {
 	if i.last == nil {
 		return ""
 	}
-	for _, f := range i.last.Raw(openclaw) {
+	for _, f := range i.last.Raw(i.runtime()) {
 		if f.Path == path {
 			if text, err := f.Bytes(); err == nil {
 				return string(text)

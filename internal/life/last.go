@@ -2,6 +2,7 @@ package life
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"os"
@@ -20,41 +21,72 @@ type Keep struct{ Dir string }
 
 const lastName = "last.alf"
 
+// base is the last archive that one workspace of an agent gave or took: what it
+// has in common with others. The same agent may live in several.
+func (k Keep) base(agent uuid.UUID, workspace string) string {
+	sum := sha256.Sum256([]byte(workspace))
+	return k.path(agent, "bases", hex.EncodeToString(sum[:8])+".alf")
+}
+
 func (k Keep) path(agent uuid.UUID, names ...string) string {
 	return filepath.Join(append([]string{k.Dir, agent.String()}, names...)...)
 }
 
-// last opens the last archive of an agent; nil where there is none. One that
-// cannot be read is reported through notice and counts as none.
+// last opens the last archive of an agent, from whichever workspace; nil where
+// there is none. One that cannot be read is reported through notice and counts as
+// none.
 func (k Keep) last(agent uuid.UUID, notice func(string)) *alf.Reader {
+	return k.open(k.path(agent, lastName), notice)
+}
+
+// common opens the last archive that a workspace gave or took, as last does.
+func (k Keep) common(agent uuid.UUID, workspace string, notice func(string)) *alf.Reader {
+	return k.open(k.base(agent, workspace), notice)
+}
+
+func (k Keep) open(path string, notice func(string)) *alf.Reader {
 	if k.Dir == "" {
 		return nil
 	}
-	r, err := alf.Open(k.path(agent, lastName), alf.DefaultLimits)
+	r, err := alf.Open(path, alf.DefaultLimits)
 	switch {
 	case errors.Is(err, memory.ErrNotFound):
 		return nil
 	case err != nil:
-		notice("the last archive cannot be read, so versions start anew: " + err.Error())
+		notice("the last archive cannot be read, so versions and merges start anew: " + err.Error())
 		return nil
 	}
 	return r
 }
 
-// keep makes a copy of an archive the last one of its agent.
-func (k Keep) keep(agent uuid.UUID, archive string) error {
+// keep makes a copy of an archive the last one of its agent and, where one is
+// named, of the workspace.
+func (k Keep) keep(agent uuid.UUID, workspace, archive string) error {
 	if k.Dir == "" {
 		return nil
 	}
-	if err := os.MkdirAll(k.path(agent), 0o700); err != nil {
+	places := []string{k.path(agent, lastName)}
+	if workspace != "" {
+		places = append(places, k.base(agent, workspace))
+	}
+	for _, place := range places {
+		if err := copyFile(archive, place); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return memory.Errorf(memory.ErrUnavailable, "keep the last archive: %w", err)
 	}
-	in, err := os.Open(archive)
+	in, err := os.Open(from)
 	if err != nil {
 		return memory.Errorf(memory.ErrUnavailable, "keep the last archive: %w", err)
 	}
 	defer in.Close()
-	_, err = alf.WriteFile(k.path(agent, lastName), func(out io.Writer) error {
+	_, err = alf.WriteFile(to, func(out io.Writer) error {
 		_, err := io.Copy(out, in)
 		return err
 	})
@@ -99,17 +131,35 @@ func remember(last *alf.Reader) (*past, error) {
 	if p.principals, err = last.Principals(); err != nil {
 		return nil, err
 	}
-	for r, err := range last.Records() {
+	return p, p.records(last)
+}
+
+// records remembers the records of an archive. What is known already stays.
+func (p *past) records(from *alf.Reader) error {
+	for r, err := range from.Records() {
 		if err != nil {
-			return nil, err
+			return err
+		}
+		at := placeOf(r)
+		if p.known[at] != nil {
+			continue
 		}
 		c := &carried{identityVersion: r.Source.IdentityVersion}
 		if rich(r) {
 			c.record = r
 		}
-		p.known[placeOf(r)] = c
+		p.known[at] = c
 	}
-	return p, nil
+	return nil
+}
+
+// learn remembers also the records of the archive in a file.
+func (p *past) learn(path string) error {
+	r, err := alf.Open(path, alf.DefaultLimits)
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.records(r), r.Close())
 }
 
 // rich reports whether a record says more than its workspace can.
@@ -124,7 +174,8 @@ func rich(r *alf.Record) bool {
 // runtime made stays that runtime's record.
 func (p *past) carry(r *alf.Record, identityVersion int64) {
 	r.Source.IdentityVersion = identityVersion
-	was := p.known[placeOf(r)]
+	at := placeOf(r)
+	was := p.known[at]
 	if was == nil {
 		return
 	}
@@ -134,6 +185,7 @@ func (p *past) carry(r *alf.Record, identityVersion int64) {
 		return
 	}
 	if old.Source.Runtime != openclaw {
+		delete(p.known, at) // an id stands once
 		lines, agent := r.RawSourceFormat, r.AgentID
 		*r = *old
 		r.AgentID = agent

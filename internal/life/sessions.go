@@ -17,6 +17,9 @@ import (
 	"github.com/openclawssy/openclawssy/internal/workspace"
 )
 
+// sessionOrigin is the origin of records that were made of transcripts.
+const sessionOrigin = "session"
+
 // maxMessage bounds a line of a transcript.
 const maxMessage = 16 << 20
 
@@ -153,7 +156,7 @@ func (l sessionLine) record(agent uuid.UUID, session, origin string, number int,
 	}
 	r := &alf.Record{ID: workspace.RecordID(origin + ":" + name), AgentID: agent, Content: text, MemoryType: alf.Episodic, Status: alf.Active, Namespace: "session", Category: l.Message.Role,
 		Tags:     alf.List[string]{"session"},
-		Source:   alf.Source{Runtime: openclaw, Origin: "session", OriginFile: origin, ExtractionMethod: alf.AgentWritten, SessionID: session, InteractionID: name},
+		Source:   alf.Source{Runtime: openclaw, Origin: sessionOrigin, OriginFile: origin, ExtractionMethod: alf.AgentWritten, SessionID: session, InteractionID: name},
 		Temporal: alf.Temporal{CreatedAt: alf.At(at), ObservedAt: alf.At(at)}}
 	if l.Message.Role == "user" {
 		r.Source.ExtractionMethod = alf.UserAuthored

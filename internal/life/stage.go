@@ -52,13 +52,20 @@ func (i *importing) apply(ctx context.Context) (err error) {
 	if err == nil {
 		err = i.unchanged()
 	}
-	if err != nil || len(j.Moves) == 0 {
+	if err != nil {
 		return errors.Join(err, cleanUp())
+	}
+	if len(j.Moves) == 0 {
+		return errors.Join(i.rows(ctx), cleanUp())
 	}
 	if err := i.journal(j); err != nil {
 		return errors.Join(err, cleanUp())
 	}
-	if err := i.swap(j); err != nil {
+	err = i.swap(j)
+	if err == nil {
+		err = i.rows(ctx)
+	}
+	if err != nil {
 		if back := i.takeBack(j); back != nil {
 			return memory.WithHint(errors.Join(err, back), "the files as they were are in "+i.done.Backup)
 		}

@@ -101,7 +101,7 @@ func (t *targets) group(r *alf.Reader) (map[string]*fileRecords, error) {
 			return nil, err
 		}
 		t.records++
-		if rec.Source.Origin == "session" || rec.Source.Origin == "facts.db" {
+		if rec.Source.Origin == sessionOrigin || rec.Source.Origin == "facts.db" {
 			continue // their files are not Markdown, and not made from them
 		}
 		path := rec.FileOf()

@@ -281,3 +281,9 @@ func (s *Store) episodes(ctx context.Context, where string, args ...any) ([]memo
 	}
 	return out, nil
 }
+
+// After returns up to limit passages that come after passage n in the log's
+// order, without suppressed ones; none at the end.
+func (s *Store) After(ctx context.Context, n int64, limit int) ([]memory.Episode, error) {
+	return s.episodes(ctx, "e.n IN (SELECT n FROM episodes WHERE n > ? AND event_id NOT IN (SELECT event_id FROM suppressed) ORDER BY n LIMIT ?)", n, limit)
+}
