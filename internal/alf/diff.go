@@ -70,17 +70,15 @@ type known struct {
 }
 
 func know(r *Record) (known, error) {
-	whole, err := line(r)
-	if err != nil {
-		return known{}, err
-	}
 	text, err := r.comparable()
 	if err != nil {
 		return known{}, err
 	}
+	same := sha256.Sum256(text)
+	rest := append(same[:], r.Temporal.CreatedAt.String()+r.Temporal.UpdatedAt.String()+string(r.RawSourceFormat)...)
 	return known{
-		ref: Ref{r.ID, r.Source.OriginFile, Title(r.Content)}, exact: sha256.Sum256(whole),
-		same: sha256.Sum256(text), content: sha256.Sum256([]byte(strings.TrimRight(r.Content, "\r\n \t"))),
+		ref: Ref{r.ID, r.Source.OriginFile, Title(r.Content)}, exact: sha256.Sum256(rest),
+		same: same, content: sha256.Sum256([]byte(strings.TrimRight(r.Content, "\r\n \t"))),
 	}, nil
 }
 
