@@ -19,8 +19,8 @@ import (
 var benchSize = flag.Int("records", 20_000, "records in the store of a benchmark")
 
 // benchRecords yields n envelopes: every second one tagged common, every tenth
-// tagged billing, every thousandth tagged rare; the first expiring have a ttl
-// that is over.
+// billing, every eleventh eleventh, every thousandth rare; the first expiring
+// have a ttl that is over.
 func benchRecords(n, expiring int) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		for i := range n {
@@ -30,6 +30,9 @@ func benchRecords(n, expiring int) iter.Seq2[json.RawMessage, error] {
 			}
 			if i%10 == 0 {
 				tags = append(tags, "billing")
+			}
+			if i%11 == 0 {
+				tags = append(tags, "eleventh")
 			}
 			if i%1000 == 0 {
 				tags = append(tags, "rare")
@@ -152,6 +155,7 @@ func BenchmarkList(b *testing.B) {
 		"any-rare":        {TagsAny: []string{"rare"}},
 		"all-common-rare": {TagsAll: []string{"common", "rare"}},
 		"all-two":         {TagsAll: []string{"common", "billing"}},
+		"all-apart":       {TagsAll: []string{"billing", "eleventh"}},
 		"any-and-all":     {TagsAny: []string{"rare", "t10"}, TagsAll: []string{"billing"}},
 		"tag-and-window":  {TagsAny: []string{"billing"}, CreatedAfter: &since},
 		"no-tags":         {},

@@ -226,7 +226,6 @@ const (
 	fromTags    = `SELECT t.record_kind, t.record_id, r.created_at, r.updated_at, r.ttl_seconds FROM memory_record_tags t CROSS JOIN memory_records r
 		ON r.namespace = t.namespace AND r.record_kind = t.record_kind AND r.record_id = t.record_id WHERE t.namespace = ? AND t.tag = ? AND `
 	inOrder = " ORDER BY 1, 2 LIMIT ? OFFSET ?"
-	hasTag  = "EXISTS (SELECT 1 FROM memory_record_tags x WHERE x.namespace = r.namespace AND x.record_kind = r.record_kind AND x.record_id = r.record_id AND x.tag "
 )
 
 // maxArms bounds the parts of a statement that merges the records of several
@@ -249,7 +248,7 @@ func (q Query) statement(ctx context.Context, tx *sql.Tx) (string, []any, error)
 	if err != nil {
 		return "", nil, err
 	}
-	where, args, err = haveSome(where, args, some)
+	where, args, err = haveSome("r", where, args, some)
 	return fromRecords + where + inOrder, args, err
 }
 
@@ -278,20 +277,27 @@ func (q Query) byAllTags(ctx context.Context, tx *sql.Tx, all, some []string) (s
 	}
 	for _, tag := range all {
 		if tag != first {
-			where, args = where+" AND "+hasTag+"= ?)", append(args, tag)
+			where, args = where+" AND "+hasTag("t", "= ?"), append(args, tag)
 		}
 	}
-	where, args, err = haveSome(where, args, some)
+	where, args, err = haveSome("t", where, args, some)
 	return fromTags + where + inOrder, append([]any{q.Namespace, first}, args...), err
 }
 
+// hasTag is the condition that the record of a row of keys has a tag. Asked of
+// the tags that a statement drives by, it comes before the record is read.
+func hasTag(keys, tag string) string {
+	return "EXISTS (SELECT 1 FROM memory_record_tags x WHERE x.namespace = " + keys + ".namespace AND x.record_kind = " + keys + ".record_kind AND x.record_id = " +
+		keys + ".record_id AND x.tag " + tag + ")"
+}
+
 // haveSome adds the condition that a record has one of some tags, if any are given.
-func haveSome(where string, args []any, some []string) (string, []any, error) {
+func haveSome(keys, where string, args []any, some []string) (string, []any, error) {
 	if len(some) == 0 {
 		return where, args, nil
 	}
 	list, err := encode(some)
-	return where + " AND " + hasTag + "IN (SELECT value FROM json_each(?)))", append(args, string(list)), err
+	return where + " AND " + hasTag(keys, "IN (SELECT value FROM json_each(?))"), append(args, string(list)), err
 }
 
 // conditions makes the part of the statement that says which records are meant,
