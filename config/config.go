@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -240,6 +241,21 @@ func (cfg Config) For(agent memory.AgentID) (Config, error) {
 	}
 	of.Agents = cfg.Agents
 	return of, of.validateSections()
+}
+
+// ReadYAML reads a YAML (or JSON) text into a struct with json tags. Members that
+// the struct does not have are ErrInvalid.
+func ReadYAML(text []byte, into any) error {
+	asJSON, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return memory.Errorf(memory.ErrInvalid, "not YAML: %w", err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(asJSON))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		return memory.Errorf(memory.ErrInvalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
 }
 
 // overlay reads a YAML (or JSON) text over cfg.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,8 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
+	"github.com/openclawssy/openclawssy/config"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/recall"
 	"github.com/openclawssy/openclawssy/internal/op"
@@ -23,28 +21,28 @@ import (
 // Tests is a file of memory tests: what agents were told, and what they must and
 // must not recall of it. The form is described in docs/TESTING.md.
 type Tests struct {
-	Now    time.Time                    `yaml:"now"` // when the questions are asked; zero for the real time
-	Agents map[memory.AgentID]ToldAgent `yaml:"agents"`
-	Tests  []MemoryTest                 `yaml:"tests"`
+	Now    time.Time                    `json:"now"` // when the questions are asked; zero for the real time
+	Agents map[memory.AgentID]ToldAgent `json:"agents"`
+	Tests  []MemoryTest                 `json:"tests"`
 }
 
 // ToldAgent is an agent, and what it is told.
 type ToldAgent struct {
-	Events       []map[string]any `yaml:"events"`        // turns, with the members of import's jsonl lines
-	File         string           `yaml:"file"`          // a history beside the tests' file, of any form that import reads
-	NoCheckpoint bool             `yaml:"no_checkpoint"` // leave the turns undistilled
+	Events       []map[string]any `json:"events"`        // turns, with the members of import's jsonl lines
+	File         string           `json:"file"`          // a history beside the tests' file, of any form that import reads
+	NoCheckpoint bool             `json:"no_checkpoint"` // leave the turns undistilled
 }
 
 // MemoryTest is one question.
 type MemoryTest struct {
-	Name    string         `yaml:"name"`
-	Agent   memory.AgentID `yaml:"agent"` // may be left out where there is one
-	Ask     string         `yaml:"ask"`
-	Session string         `yaml:"session"`  // that the question is asked in
-	Tokens  int            `yaml:"tokens"`   // cap of the block; the configured one if 0
-	Must    []string       `yaml:"must"`     // each must stand in the block, whatever its case
-	MustNot []string       `yaml:"must_not"` // none may
-	Nothing bool           `yaml:"nothing"`  // the block must be empty
+	Name    string         `json:"name"`
+	Agent   memory.AgentID `json:"agent"` // may be left out where there is one
+	Ask     string         `json:"ask"`
+	Session string         `json:"session"`  // that the question is asked in
+	Tokens  int            `json:"tokens"`   // cap of the block; the configured one if 0
+	Must    []string       `json:"must"`     // each must stand in the block, whatever its case
+	MustNot []string       `json:"must_not"` // none may
+	Nothing bool           `json:"nothing"`  // the block must be empty
 }
 
 // ReadTests reads and checks a file of memory tests. Unknown members are errors.
@@ -54,8 +52,8 @@ func ReadTests(in io.Reader) (Tests, error) {
 		return Tests{}, memory.Errorf(memory.ErrUnavailable, "read the tests: %w", err)
 	}
 	var t Tests
-	if err := yaml.UnmarshalWithOptions(text, &t, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
-		return Tests{}, memory.WithHint(memory.Errorf(memory.ErrInvalid, "the tests: %s", yaml.FormatError(err, false, true)), "docs/TESTING.md describes the form")
+	if err := config.ReadYAML(text, &t); err != nil {
+		return Tests{}, memory.WithHint(fmt.Errorf("the tests: %w", err), "docs/TESTING.md describes the form")
 	}
 	return t, t.check()
 }
