@@ -11,11 +11,20 @@ func FuzzReader(f *testing.F) {
 	f.Add(pack(f, entry{name: "manifest.json", text: smallManifest}))
 	f.Add(withRecords(f, 1, smallRecord))
 	f.Add(state{soul: "# Ada", user: "# Ines", raw: map[string]string{"SOUL.md": "# Ada"}, records: []*Record{rec("MEMORY.md", 0, "tea", at(1, 2))}}.archive(f))
+	changes, _ := delta(f, state{soul: "# Ada", records: []*Record{rec("MEMORY.md", 0, "tea")}}.archive(f), state{soul: "# Bo", raw: map[string]string{"x.md": "x"}}.archive(f))
+	f.Add(changes)
 	f.Add([]byte("PK\x05\x06"))
 	lim := Limits{Entries: 20, Bytes: 1 << 20, Document: 1 << 18, Line: 1 << 16, Ratio: 200, RatioFrom: 1 << 18}
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		in := bytes.NewReader(archive)
 		rep := ValidateReader(in, int64(len(archive)), lim)
+		if d, err := NewDeltaReader(in, int64(len(archive)), lim); err == nil {
+			for _, err := range d.Records() {
+				if rep.Valid && err != nil {
+					t.Fatalf("a valid delta, and cannot be read: %v", err)
+				}
+			}
+		}
 		r, err := NewReader(in, int64(len(archive)), lim)
 		if err != nil {
 			return

@@ -205,13 +205,15 @@ func (e *exporting) list(ctx context.Context) (prose, error) {
 	if err != nil {
 		return prose{}, err
 	}
-	self, err := filepath.Abs(e.Output)
+	self, err := outputPath(e.Output)
 	if err != nil {
-		return prose{}, memory.Errorf(memory.ErrInvalid, "output: %w", err)
+		return prose{}, err
 	}
 	var p prose
 	for _, f := range files {
-		if filepath.Join(e.w.Path(), filepath.FromSlash(f.Path)) == self || f.Path == agentFile || strings.HasPrefix(f.Path, stageDir) {
+		dir, base := filepath.Split(filepath.Join(e.w.Path(), filepath.FromSlash(f.Path)))
+		isOutput := filepath.Clean(dir) == filepath.Dir(self) && strings.HasPrefix(strings.TrimPrefix(base, "."), filepath.Base(self))
+		if isOutput || f.Path == agentFile || strings.HasPrefix(f.Path, stageDir) {
 			continue
 		}
 		if err := alf.CheckPath(f.Path); err != nil {
@@ -229,6 +231,20 @@ func (e *exporting) list(ctx context.Context) (prose, error) {
 		e.readProse(&p, f)
 	}
 	return p, nil
+}
+
+// outputPath returns where the output is, without links. Until it is whole, it is
+// a file beside it that starts with a dot and its name.
+func outputPath(output string) (string, error) {
+	full, err := filepath.Abs(output)
+	if err != nil {
+		return "", memory.Errorf(memory.ErrInvalid, "output: %w", err)
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(full))
+	if err != nil {
+		return "", memory.Errorf(memory.ErrUnavailable, "output: %w", err)
+	}
+	return filepath.Join(dir, filepath.Base(full)), nil
 }
 
 // hidden reports whether a path has a segment that starts with a dot: settings

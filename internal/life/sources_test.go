@@ -341,3 +341,17 @@ func TestExportAgent(t *testing.T) {
 		t.Errorf("records: %+v", got)
 	}
 }
+
+// TestOutputInside writes an archive into the workspace itself: neither it nor
+// its unfinished form is in it.
+func TestOutputInside(t *testing.T) {
+	dir := tree(t, map[string]string{"MEMORY.md": "tea", "memory/a.md": "a"})
+	for range 2 {
+		archive, _ := export(t, dir, Keep{}, func(o *ExportOptions) { o.Output = filepath.Join(dir, "memory", "out.alf") })
+		for name := range entries(t, archive) {
+			if strings.Contains(name, "out.alf") {
+				t.Errorf("%s is in the archive", name)
+			}
+		}
+	}
+}
