@@ -306,6 +306,9 @@ func (f RecordFiles) report(r *Runner) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if out.Error != "" {
+				return memory.Errorf(memory.ErrNotFound, "report on %s: %s", file, out.Error)
+			}
 			return r.Print(out)
 		},
 	}

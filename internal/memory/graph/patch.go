@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
 )
 
 // PatchRecord tells that a pattern was installed under a label: the payload of
@@ -117,18 +119,18 @@ type Installation struct {
 // retired by hand. What cannot be installed is an unresolved.
 func (tx *Tx) install(agent, label string, pattern gjson.Result, episodes []string) (Installation, error) {
 	if strings.TrimSpace(label) == "" {
-		return Installation{}, unresolved("label_name required")
+		return Installation{}, unresolved{"label_name required", memory.ErrInvalid}
 	}
 	res, err := tx.resolve(agent, pattern)
 	if err != nil {
 		return Installation{}, err
 	}
 	if len(res.steps) == 0 {
-		return Installation{}, unresolved("pattern has no steps")
+		return Installation{}, unresolved{"pattern has no steps", memory.ErrInvalid}
 	}
 	for _, step := range res.steps {
 		if !gjson.ParseBytes(step).IsObject() {
-			return Installation{}, unresolved("all steps must be objects")
+			return Installation{}, unresolved{"all steps must be objects", memory.ErrInvalid}
 		}
 	}
 	p := PatchRecord{
@@ -153,7 +155,7 @@ func (tx *Tx) install(agent, label string, pattern gjson.Result, episodes []stri
 // InstallPatch records that a pattern (a name, or an object with steps, as JSON)
 // stands under a label from now on, and pushes the record to the inbox. The live
 // record of the label is retired as superseded and becomes the parent. What
-// cannot be resolved is ErrInvalid.
+// cannot be resolved is ErrInvalid, or ErrNotFound.
 func (h *Hooks) InstallPatch(ctx context.Context, agent, label string, pattern json.RawMessage, episodes []string, dry bool) (Installation, error) {
 	given, err := parseRow("pattern", pattern)
 	if err != nil {

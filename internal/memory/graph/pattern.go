@@ -136,12 +136,13 @@ type resolved struct {
 }
 
 // unresolved says why there is nothing to run. It is an answer, not a failure.
-type unresolved string
+type unresolved struct {
+	why  string
+	kind memory.Kind // for those to whom it is a failure
+}
 
-func (u unresolved) Error() string { return string(u) }
-
-// Unwrap makes it an ErrInvalid for those to whom it is a failure.
-func (u unresolved) Unwrap() error { return memory.ErrInvalid }
+func (u unresolved) Error() string { return u.why }
+func (u unresolved) Unwrap() error { return u.kind }
 
 // resolve finds the steps of a pattern: by its name, in an object with steps,
 // or in one whose payload has them.
@@ -149,20 +150,20 @@ func (v *View) resolve(agent string, pattern gjson.Result) (resolved, error) {
 	if pattern.Type == gjson.String {
 		name := strings.TrimSpace(pattern.Str)
 		if name == "" {
-			return resolved{}, unresolved("pattern_name required")
+			return resolved{}, unresolved{"pattern_name required", memory.ErrInvalid}
 		}
 		n := v.Pattern(agent, name)
 		if n == nil {
-			return resolved{}, unresolved(fmt.Sprintf("pattern %s not found", quoted(name)))
+			return resolved{}, unresolved{fmt.Sprintf("pattern %s not found", quoted(name)), memory.ErrNotFound}
 		}
 		payload := gjson.ParseBytes(n.Payload)
 		if !payload.Get("steps").IsArray() {
-			return resolved{}, unresolved("the pattern has no steps")
+			return resolved{}, unresolved{"the pattern has no steps", memory.ErrInvalid}
 		}
 		return resolved{itemsOf(payload.Get("steps")), firstName(payload.Get("pattern_name"), pattern), n.ID}, nil
 	}
 	if !pattern.IsObject() {
-		return resolved{}, unresolved("a pattern must be a name or an object with steps")
+		return resolved{}, unresolved{"a pattern must be a name or an object with steps", memory.ErrInvalid}
 	}
 	source := firstName(pattern.Get("node_id"), pattern.Get("id"))
 	if steps := pattern.Get("steps"); steps.IsArray() {
@@ -171,7 +172,7 @@ func (v *View) resolve(agent string, pattern gjson.Result) (resolved, error) {
 	if steps := pattern.Get("payload.steps"); steps.IsArray() {
 		return resolved{itemsOf(steps), firstName(pattern.Get("payload.pattern_name"), pattern.Get("pattern_name")), source}, nil
 	}
-	return resolved{}, unresolved("no steps in pattern")
+	return resolved{}, unresolved{"no steps in pattern", memory.ErrInvalid}
 }
 
 // firstName returns the first value that is a text of more than blanks.
