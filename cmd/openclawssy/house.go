@@ -24,6 +24,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory/events"
 	"github.com/openclawssy/openclawssy/internal/memory/graph"
 	"github.com/openclawssy/openclawssy/internal/memory/record"
+	"github.com/openclawssy/openclawssy/internal/memory/weave"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/redact"
@@ -54,6 +55,7 @@ type house struct {
 	end        context.CancelFunc
 	background sync.WaitGroup
 	weaving    weaving
+	recorder   *weave.Recorder
 	talks      sync.Map // of agents: their *session.Store
 	indexing   sync.Map // agents whose archive is being brought up to date
 
@@ -87,6 +89,9 @@ func (h *house) close() error {
 	}
 	h.background.Wait()
 	h.weaving.work.Wait()
+	if h.recorder != nil {
+		h.recorder.Wait()
+	}
 	return errors.Join(h.items.close(), h.archives.close(), h.records.close(), h.graphs.close(), h.logs.close())
 }
 
@@ -332,6 +337,9 @@ func (h *house) app() cli.App {
 	records := record.NewService(h.readRecords, h.records.write, h.describeRecords)
 	rec := h.makeRecall(h.recallRecords(records))
 	chk := h.checkpoints()
+	graphs := h.graphService()
+	h.recorder = h.makeRecorder(graphs)
+	graphs.OnPersona = h.recorder.PersonaUpdated
 	h.runtime = h.makeRuntime(c, rec, chk)
 	sched := h.makeScheduler(c, h.runtime)
 	look := care.NewService(h.readLog, h.items.read, h.archives.read, overdue(sched), func(memory.AgentID) int64 { return 0 })
@@ -341,7 +349,6 @@ func (h *house) app() cli.App {
 	c.Add(items.Ops()...)
 	c.Add(care.NewHandles(items, h.items.read, h.followed, h.recordByHandle).Ops()...)
 	c.Add(records.Ops()...)
-	graphs := h.graphService()
 	c.Add(graphs.Ops()...)
 	c.Add(h.follower().Ops()...)
 	c.Add(chk.Ops()...)

@@ -163,6 +163,7 @@ func (h *house) makeRuntime(c *op.Catalog, rec *recall.Service, chk *checkpoint.
 			return client, nil
 		},
 		Catalog: c, Logs: h.logs.write, Sessions: h.writeSessions, Runs: h.writeRuns, Recall: rec, Distil: distil{chk}, Lives: livesIn{h},
+		Hooks: h.recorder, Persona: h.persona,
 		Redact: lateRedactor{h}, Now: h.now, NewID: h.newID, Log: h.log,
 	})
 }
@@ -172,7 +173,7 @@ func (h *house) makeScheduler(c *op.Catalog, rt *runtime.Runtime) *scheduler.Sch
 	began := h.now()
 	return scheduler.New(scheduler.Options{
 		Dir: func() string { return h.home.File("scheduler") }, Now: h.now, Elapsed: func() time.Duration { return h.now().Sub(began) },
-		Catalog: c, Talker: rt, Redact: lateRedactor{h}, Deadline: h.jobDeadline,
+		Catalog: c, Talker: rt, Hooks: h.recorder, Redact: lateRedactor{h}, Deadline: h.jobDeadline,
 		Agents: func() ([]memory.AgentID, error) { return h.home.List() },
 		Auto: func(agent memory.AgentID) (scheduler.Auto, error) {
 			cfg, err := h.cfg.For(agent)

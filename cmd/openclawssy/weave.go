@@ -121,3 +121,45 @@ func (h *house) walkable(ctx context.Context, agent memory.AgentID) (*graph.Stor
 	}
 	return h.followedGraph(ctx, agent)
 }
+
+// makeRecorder returns what writes down what happens while agents work.
+func (h *house) makeRecorder(graphs *graph.Service) *weave.Recorder {
+	return &weave.Recorder{Host: h.graphHost, Log: h.log,
+		Hooks: func(agent memory.AgentID) (*graph.Hooks, error) {
+			cfg, err := h.cfg.For(agent)
+			if err != nil || !cfg.Memory.Enabled || !cfg.Graph.Hooks {
+				return nil, err
+			}
+			hooks := graphs.Hooks(agent)
+			if cfg.Graph.HooksTTL > 0 {
+				hooks = hooks.Expiring(time.Duration(cfg.Graph.HooksTTL))
+			}
+			return hooks, nil
+		},
+		SaveBundle: func(ctx context.Context, agent memory.AgentID, path string) error {
+			_, err := graphs.SaveBundle(ctx, agent, string(agent), path)
+			return err
+		},
+	}
+}
+
+// personaDays is how long a trait that is not updated stays active.
+const personaDays = 90
+
+// persona returns an agent's active traits.
+func (h *house) persona(ctx context.Context, agent memory.AgentID) ([]graph.Trait, error) {
+	store, release, err := h.readGraph(ctx, agent)
+	if errors.Is(err, memory.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	var traits []graph.Trait
+	err = store.View(ctx, func(v *graph.View) error {
+		traits = v.ActiveTraits(string(agent), float64(h.now().Unix()), personaDays)
+		return nil
+	})
+	return traits, err
+}

@@ -117,6 +117,9 @@ func (x *turn) carryOut(ctx context.Context, a asked) (text string, callErr, err
 	if err := x.record(ctx, e); err != nil {
 		return text, callErr, err
 	}
+	if a.refused == nil {
+		x.hookTool(a, text)
+	}
 	if err := x.bundle.Tool(runlog.ToolCall{At: began.UTC(), Round: a.round, ID: a.ID, Tool: a.tool(), Input: json.RawMessage(a.Arguments),
 		Decision: a.decision, Outcome: outcome, Result: text, Millis: ms}); err != nil {
 		return text, callErr, err

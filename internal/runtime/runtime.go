@@ -26,6 +26,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
+	"github.com/openclawssy/openclawssy/internal/memory/graph"
 	"github.com/openclawssy/openclawssy/internal/memory/recall"
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/runlog"
@@ -52,6 +53,14 @@ type Workspace interface {
 	Sleep(ctx context.Context, agent memory.AgentID, cfg config.Workspace, session memory.Session, turns []memory.Event, now time.Time) error
 }
 
+// Hooks are told of what happens in turns, when they end: a weave.Recorder. They
+// return at once and do not fail.
+type Hooks interface {
+	ToolExecuted(agent memory.AgentID, x graph.ToolExecution)
+	PromptCompressed(agent memory.AgentID, p graph.PromptCompress)
+	MessagePassed(agent memory.AgentID, m graph.SwarmMessage)
+}
+
 // Redactor removes secrets from text.
 type Redactor interface{ Text(string) string }
 
@@ -65,11 +74,15 @@ type Options struct {
 	Runs     memory.Borrow[*runlog.Store]
 	Recall   Recaller     // nil: nothing is recalled
 	Distil   Checkpointer // nil: no checkpoint is asked for
-	Lives    Workspace    // nil: agents live in no workspace
-	Redact   Redactor
-	Now      func() time.Time
-	NewID    func() string // a fresh ULID
-	Log      zerolog.Logger
+	Hooks    Hooks        // nil: nobody is told
+	// Persona returns the active traits of an agent, the strongest first, for the
+	// prompts of scheduled runs. nil: there are none.
+	Persona func(ctx context.Context, agent memory.AgentID) ([]graph.Trait, error)
+	Lives   Workspace // nil: agents live in no workspace
+	Redact  Redactor
+	Now     func() time.Time
+	NewID   func() string // a fresh ULID
+	Log     zerolog.Logger
 }
 
 // Runtime runs turns. Make one with New, and Close it. It is safe for concurrent

@@ -50,7 +50,7 @@ func (r *Runtime) Say(ctx context.Context, agent memory.AgentID, session, messag
 	if err := r.CheckMessage(message); err != nil {
 		return "", err
 	}
-	res, err := r.Run(ctx, Turn{Agent: agent, Session: memory.Session{ID: session, Channel: "cron"}, Text: message, Origin: origin})
+	res, err := r.Run(ctx, Turn{Agent: agent, Session: memory.Session{ID: session, Channel: cronChannel}, Text: message, Origin: origin})
 	return res.Text, err
 }
 

@@ -34,6 +34,7 @@ type turn struct {
 	calls   int
 	made    map[string]int // calls by name and input
 	results int            // tokens left for the results of calls
+	hooked  []func(Hooks)  // what the hooks are told when the turn ends
 	told    bool           // the log has it already if the turn fails
 	given   []func()       // give back what the turn has borrowed
 	res     Result
@@ -183,6 +184,9 @@ func (x *turn) talk(ctx context.Context) error {
 	if err := x.durable(ctx, said); err != nil {
 		return err
 	}
+	if x.Origin == memory.OriginAgent {
+		x.hookMessage(said.Text)
+	}
 	model, err := x.rt.Model(x.Agent)
 	if err != nil {
 		return err
@@ -216,11 +220,15 @@ func (x *turn) follow(ctx context.Context) error {
 // of each round: only what the round before has added is new in it.
 func (x *turn) prompt(ctx context.Context) (func() []llm.Message, error) {
 	room := roomOf(x.cfg)
-	system := systemPrompt(x.cfg.Runtime.Instructions, x.wake(ctx), x.log != nil)
+	system := systemPrompt(x.cfg.Runtime.Instructions, x.wake(ctx), x.log != nil) + x.persona(ctx)
 	// The block counts with its cap, so that its length moves nothing.
 	fixed := tokens(system) + x.tools.tokens() + x.cfg.Memory.MaxPromptTokens + tokensOf(messagesOf(x.events))
 	crosses := fixed+x.window.unflushed() >= room.flush
+	before := x.window.size
 	gone := x.window.trim(max(room.prompt-fixed, 0))
+	if gone > 0 {
+		x.hookTrim(before, gone)
+	}
 	if x.log != nil && (crosses || gone > x.window.flushed) {
 		x.window.flushed = x.events[len(x.events)-1].Seq
 		if x.rt.distil(x.Agent) {
@@ -395,6 +403,7 @@ func (x *turn) end(ctx context.Context, failure error) (Result, error) {
 		}
 	}
 	trouble = append(trouble, x.bundle.Finish(x.res.Text, meta))
+	x.tellHooks()
 	return x.res, errors.Join(trouble...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
+	"github.com/openclawssy/openclawssy/internal/memory/weave"
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/runlog"
 )
@@ -193,6 +195,24 @@ func TestDefaultJobsFollowTheConfiguration(t *testing.T) {
 	})
 }
 
+// hookedRuns is what hooks were told.
+type hookedRuns struct{ told []string }
+
+func (h *hookedRuns) RunStarts(agent memory.AgentID) {
+	h.told = append(h.told, string(agent)+" starts")
+}
+
+func (h *hookedRuns) RunEnded(agent memory.AgentID, r weave.Run) {
+	text := fmt.Sprintf("%s ended %s %s %s %s %s", agent, r.Name, r.Does, r.Trigger, r.Outcome, r.Output)
+	if r.OK {
+		text += " ok"
+	}
+	if r.Idle {
+		text += " idle"
+	}
+	h.told = append(h.told, text)
+}
+
 // TestOnlyWhatHappenedIsRecorded runs a job that adds an event, one that does
 // nothing, and one that fails, on a real log.
 func TestOnlyWhatHappenedIsRecorded(t *testing.T) {
@@ -221,7 +241,8 @@ func TestOnlyWhatHappenedIsRecorded(t *testing.T) {
 		return done{}, memory.Errorf(memory.ErrConflict, "hunter2 is in use")
 	}))
 	runs := runlog.Open(dir, runlog.Options{Agent: "a", Now: time.Now, NewID: func() string { return ulid.Make().String() }, Redact: stars{}})
-	s := New(Options{Dir: func() string { return filepath.Join(h.dir, "scheduler") }, Now: time.Now, Elapsed: func() time.Duration { return time.Since(h.began) },
+	hooks := &hookedRuns{}
+	s := New(Options{Hooks: hooks, Dir: func() string { return filepath.Join(h.dir, "scheduler") }, Now: time.Now, Elapsed: func() time.Duration { return time.Since(h.began) },
 		Catalog: catalog.Freeze(), Redact: stars{}, Deadline: func() time.Duration { return time.Minute },
 		Agents: func() ([]memory.AgentID, error) { return h.agents, nil }, Auto: func(memory.AgentID) (Auto, error) { return Auto{}, nil },
 		Reads: func(context.Context, memory.AgentID) (*events.Reader, func(), error) {
@@ -238,11 +259,13 @@ func TestOnlyWhatHappenedIsRecorded(t *testing.T) {
 		name string
 		busy bool
 		want string // texts of the events that it adds
+		told string // what the hooks are told
 	}{
-		{"work", false, ""},
-		{"work", true, "tidied; scheduled job work (test.work): ok"},
-		{"fail", false, "scheduled job fail (test.fail): failed: *** is in use"},
+		{"work", false, "", `a starts; a ended work test.work hand ok {"ok":true} ok idle`},
+		{"work", true, "tidied; scheduled job work (test.work): ok", `a starts; a ended work test.work hand ok {"ok":true} ok`},
+		{"fail", false, "scheduled job fail (test.fail): failed: *** is in use", "a starts; a ended fail test.fail hand failed *** is in use idle"},
 	} {
+		hooks.told = nil
 		busy = step.busy
 		before, err := log.LastSeq()
 		if err != nil {
@@ -264,6 +287,9 @@ func TestOnlyWhatHappenedIsRecorded(t *testing.T) {
 		}
 		if got := strings.Join(texts, "; "); got != step.want {
 			t.Errorf("running %s added %q, want %q", step.name, got, step.want)
+		}
+		if got := strings.Join(hooks.told, "; "); got != step.told {
+			t.Errorf("running %s told %q, want %q", step.name, got, step.told)
 		}
 	}
 	names, err := filepath.Glob(filepath.Join(dir, "audit", "*.jsonl"))

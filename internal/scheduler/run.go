@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/weave"
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/runlog"
 )
@@ -94,6 +96,9 @@ func (s *Scheduler) perform(ctx context.Context, j Job, run Run, unlock func() e
 	}
 	own, cancel := context.WithTimeoutCause(ctx, limit, errDeadline)
 	returned := make(chan result, 1)
+	if s.Hooks != nil {
+		s.Hooks.RunStarts(j.Agent)
+	}
 	before, hasLog := s.lastSeq(own, j.Agent)
 	go func() { returned <- s.call(own, &j) }()
 	r, back := await(own, returned)
@@ -102,6 +107,10 @@ func (s *Scheduler) perform(ctx context.Context, j Job, run Run, unlock func() e
 	s.note(ctx, &j, run, !back)
 	if hasLog && (run.Outcome != Done || after != before) {
 		s.record(ctx, &j, run)
+	}
+	if s.Hooks != nil {
+		s.Hooks.RunEnded(j.Agent, weave.Run{Delegator: string(j.Agent), Name: j.Name, Does: j.work(), Trigger: run.Trigger, Outcome: string(run.Outcome), Output: cmp.Or(s.Redact.Text(r.detail), run.Detail),
+			OK: run.Outcome == Done, Idle: after == before})
 	}
 	if back {
 		cancel()

@@ -21,6 +21,7 @@ import (
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
+	"github.com/openclawssy/openclawssy/internal/memory/weave"
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/runlog"
 )
@@ -40,6 +41,13 @@ type Redactor interface {
 	Value(any) any
 }
 
+// Hooks are told of runs: a weave.Recorder. RunStarts may take a moment, RunEnded
+// returns at once; neither fails.
+type Hooks interface {
+	RunStarts(agent memory.AgentID)
+	RunEnded(agent memory.AgentID, run weave.Run)
+}
+
 // Auto says which default jobs an agent has.
 type Auto struct {
 	Checkpoint  bool // memory.checkpoint, @every 6h
@@ -57,6 +65,7 @@ type Options struct {
 	Catalog  *op.Catalog
 	Talker   Talker // nil: jobs with a message are refused
 	Redact   Redactor
+	Hooks    Hooks                // nil: nobody is told
 	Deadline func() time.Duration // of a job that names none
 
 	Agents func() ([]memory.AgentID, error)         // those that exist

@@ -26,6 +26,7 @@ type Hooks struct {
 	host  Host
 	inbox *Inbox
 	log   zerolog.Logger
+	ttl   *float64 // seconds, of what the hooks add; nil for ever
 }
 
 // NewHooks returns the hooks of an agent's graph. What the host should know of
@@ -33,6 +34,14 @@ type Hooks struct {
 // what happened.
 func NewHooks(agent memory.AgentID, write memory.Borrow[*Store], host Host, now func() time.Time, log zerolog.Logger) *Hooks {
 	return &Hooks{agent: agent, write: write, host: host, inbox: NewInbox(host, now, log), log: log}
+}
+
+// Expiring returns hooks like h whose nodes are gone after a time. Traits stay.
+func (h *Hooks) Expiring(after time.Duration) *Hooks {
+	c := *h
+	seconds := after.Seconds()
+	c.ttl = &seconds
+	return &c
 }
 
 // Inbox returns the inbox of the hooks' host.
@@ -52,7 +61,7 @@ func (h *Hooks) update(ctx context.Context, dry bool, fn func(*Tx) error) error 
 func (h *Hooks) add(ctx context.Context, dry bool, prefix string, n Node, payload []Member, more func(*Tx, *Node) error) (*Node, error) {
 	var stored *Node
 	err := h.update(ctx, dry, func(tx *Tx) error {
-		n.ID, n.CreatedAt, n.Payload = tx.NewID(prefix), tx.Now(), appendMembers(nil, payload)
+		n.ID, n.CreatedAt, n.Payload, n.TTL = tx.NewID(prefix), tx.Now(), appendMembers(nil, payload), h.ttl
 		var err error
 		if stored, err = tx.AddNode(&n); err == nil && more != nil {
 			err = more(tx, stored)

@@ -83,12 +83,18 @@ func (v *View) Trait(agent, name string) (Trait, error) {
 }
 
 // Traits returns the traits of an agent, the strongest first; of two alike the
-// one that was added first. limit bounds their number, 0 does not.
+// one that was added first. limit bounds their number, 0 does not. A recorded
+// change stands for its trait where there is nothing else.
 func (v *View) Traits(agent string, limit int) []Trait {
-	list := []Trait{}
+	list, known := []Trait{}, map[string]bool{}
 	for n := range v.NodesOf(Persona) {
-		if n.AgentID == agent {
-			list = append(list, TraitOf(n))
+		if n.AgentID == agent && !n.isChange() {
+			known[TraitOf(n).TraitName] = true
+		}
+	}
+	for n := range v.NodesOf(Persona) {
+		if t := TraitOf(n); n.AgentID == agent && !(n.isChange() && known[t.TraitName]) {
+			list = append(list, t)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Trait) int { return cmp.Compare(b.Strength, a.Strength) })

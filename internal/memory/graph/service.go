@@ -19,13 +19,17 @@ type Service struct {
 	host        func(memory.AgentID) Host
 	now         func() time.Time
 	log         zerolog.Logger
+
+	// OnPersona is told of traits that an operation has changed; it must return at
+	// once. Set it before the first operation, or leave it nil.
+	OnPersona func(agent memory.AgentID, change PersonaUpdate)
 }
 
 // NewService returns a service that borrows stores: read answers ErrNotFound for
 // an agent without a graph, write makes it. host tells what is around an agent's
 // graph.
 func NewService(read, write memory.Borrow[*Store], host func(memory.AgentID) Host, now func() time.Time, log zerolog.Logger) *Service {
-	return &Service{read, write, host, now, log}
+	return &Service{read: read, write: write, host: host, now: now, log: log}
 }
 
 // Hooks returns the hooks of an agent's graph.

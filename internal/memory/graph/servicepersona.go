@@ -138,9 +138,22 @@ type TraitAnswer struct {
 	Trait
 }
 
-// PersonaUpdate is Hooks.UpdateTrait.
+// PersonaUpdate is Hooks.UpdateTrait. A trait that is another than before is told
+// to OnPersona.
 func (s *Service) PersonaUpdate(ctx context.Context, agent memory.AgentID, in TraitInput) (TraitAnswer, error) {
+	before, err := s.PersonaGet(ctx, agent, TraitName{in.TraitName, in.Owner})
+	if err != nil && !errors.Is(err, memory.ErrNotFound) {
+		return TraitAnswer{}, err
+	}
+	isNew := err != nil
 	id, t, err := s.Hooks(agent).UpdateTrait(ctx, in.label(agent), TraitUpdate{in.TraitName, in.Strength, in.LearnedFrom, strings.TrimSpace(in.EdgeType)}, in.DryRun)
+	if err == nil && !in.DryRun && s.OnPersona != nil && (isNew || before.Strength != t.Strength) {
+		change := PersonaUpdate{AgentID: in.label(agent), PersonaKey: t.TraitName, NewValue: appendNumber(nil, t.Strength)}
+		if !isNew {
+			change.OldValue = appendNumber(nil, before.Strength)
+		}
+		s.OnPersona(agent, change)
+	}
 	return TraitAnswer{err == nil, id, t}, err
 }
 

@@ -70,10 +70,13 @@ func formatLine(handle string, labels []string, content string, redact func(stri
 		return ""
 	}
 	for i, label := range labels {
-		labels[i] = truncate(cleanLabel(redact(label)), maxLabel)
+		labels[i] = Label(redact(label))
 	}
 	return "[" + handle + "] (" + strings.Join(labels, ", ") + ") " + content
 }
+
+// Label makes a name safe for a prompt: one short line that forges nothing.
+func Label(name string) string { return truncate(cleanLabel(name), maxLabel) }
 
 // cleanLabel makes a name safe for the bracket.
 func cleanLabel(name string) string {

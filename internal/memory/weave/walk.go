@@ -16,9 +16,9 @@ import (
 
 // Limits of a walk.
 const (
-	mostItems = 64  // of the first step, from which the second one is taken
-	hub       = 200 // so many items make an entity one that joins nothing in particular
-	secondHop = .5  // what a step further counts
+	mostItems = 64 // of the first step, from which the second one is taken
+	hub       = 50 // more items make an entity one that joins nothing in particular
+	secondHop = .5 // what a step further counts
 )
 
 // Walker finds the items that lie near those that a question names. It is safe
@@ -136,6 +136,9 @@ func weight(items int) float64 { return 1 / (1 + math.Log(float64(max(items, 1))
 func (s *stroll) first(entities map[string]bool) {
 	for id := range entities {
 		items := s.items(id)
+		if len(items) > hub {
+			continue
+		}
 		for _, item := range items {
 			s.near[item] += weight(len(items)) / float64(len(entities))
 		}
