@@ -5,42 +5,56 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
 
 // Lease is the right to do one long job (checkpoint, maintenance, rebuild,
 // erase) on an agent. It is lost when it expires and another holder takes it;
-// what is then done under it is refused.
+// what is then done under it is refused. A holder also keeps a lock on a file for
+// as long as it lives, so that one whose process has died is replaced at once,
+// and one that only hangs when its lease expires.
 type Lease struct {
 	Name    string
 	Holder  string
 	Token   int64 // grows with every new holder of that name
 	Expires time.Time
+	alive   *flock.Flock // not locked where it was taken from a holder that hangs
 }
 
-// Acquire takes the lease of that name for a while. While another holder has it
-// the answer is ErrConflict, with who and until when.
+// Acquire takes the lease of that name for a while. While another holder lives
+// and its lease has not expired the answer is ErrConflict, with who and until
+// when.
 func (s *Store) Acquire(ctx context.Context, name, holder string, length time.Duration) (Lease, error) {
 	now := s.opts.Now()
-	l := Lease{Name: name, Holder: holder, Expires: milliseconds(now.Add(length))}
-	err := s.update(ctx, func(tx *sql.Tx) error {
+	l := Lease{Name: name, Holder: holder, Expires: milliseconds(now.Add(length)), alive: flock.New(filepath.Join(s.dir, "lease-"+name+".lock"), flock.SetPermissions(0o600))}
+	alone, err := l.alive.TryLock()
+	if err != nil {
+		return Lease{}, errors.Join(memory.Errorf(memory.ErrUnavailable, "lock the lease of a %s: %w", name, err), l.alive.Close())
+	}
+	err = s.update(ctx, func(tx *sql.Tx) error {
 		var other string
 		var until int64
 		err := tx.QueryRowContext(ctx, `SELECT holder, token, expires FROM leases WHERE name = ?`, name).Scan(&other, &l.Token, &until)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if until > now.UnixMilli() && until <= now.Add(maxLease).UnixMilli() {
+		if !alone && until > now.UnixMilli() && until <= now.Add(maxLease).UnixMilli() {
 			return memory.WithHint(memory.Errorf(memory.ErrConflict, "a %s is already running: %s holds it until %s", name, other, time.UnixMilli(until).UTC().Format(time.RFC3339)),
-				"wait for it to end; a holder that has died is replaced after that time")
+				"wait for it to end; a holder that hangs is replaced after that time, one that has died at once")
 		}
 		l.Token++
 		_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)`, name, holder, l.Token, l.Expires.UnixMilli())
 		return err
 	})
-	return l, err
+	if err != nil {
+		return Lease{}, errors.Join(err, l.alive.Close())
+	}
+	return l, nil
 }
 
 // maxLease bounds what is believed of an expiry: one further off was written
@@ -49,6 +63,10 @@ const maxLease = 10 * time.Minute
 
 // Renew makes the lease last for length from now; ErrConflict where it was lost.
 func (s *Store) Renew(ctx context.Context, l Lease, length time.Duration) error {
+	// The holder that hung may have gone since, and left its lock.
+	if _, err := l.alive.TryLock(); err != nil {
+		return memory.Errorf(memory.ErrUnavailable, "lock the lease of a %s: %w", l.Name, err)
+	}
 	return s.update(ctx, func(tx *sql.Tx) error {
 		if err := holds(ctx, tx, l); err != nil {
 			return err
@@ -61,10 +79,12 @@ func (s *Store) Renew(ctx context.Context, l Lease, length time.Duration) error 
 // Release gives the lease back. A lease that was lost is none of the caller's
 // any more, and is left alone.
 func (s *Store) Release(ctx context.Context, l Lease) error {
-	return s.update(ctx, func(tx *sql.Tx) error {
+	// The lock goes first: whoever finds it free takes the row, whatever it says.
+	unlocking := l.alive.Close()
+	return errors.Join(unlocking, s.update(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE leases SET expires = 0 WHERE name = ? AND holder = ? AND token = ?`, l.Name, l.Holder, l.Token)
 		return err
-	})
+	}))
 }
 
 // holds refuses with ErrConflict where the lease has gone to somebody else.

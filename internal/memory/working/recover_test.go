@@ -1,14 +1,17 @@
 package working
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -250,4 +253,59 @@ func TestLease(t *testing.T) {
 	if err := s.Renew(ctx, second, 15e9); err != nil {
 		t.Errorf("releasing a lost lease took the new holder's away: %v", err)
 	}
+}
+
+const leaseChild = "WORKING_TEST_LEASE_CHILD"
+
+// TestLeaseOfADeadProcess kills a process that holds a lease with minutes to go.
+func TestLeaseOfADeadProcess(t *testing.T) {
+	if dir := os.Getenv(leaseChild); dir != "" {
+		holdLease(t, dir)
+	}
+	dir := t.TempDir()
+	s := open(t, dir, &memLog{})
+	child := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+	child.Env = append(os.Environ(), leaseChild+"="+dir)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said, readErr := bufio.NewReader(out).ReadString('\n')
+	if said != "held\n" {
+		t.Errorf("the holder said %q (%v)", said, readErr)
+	}
+	_, err = s.Acquire(t.Context(), "checkpoint", "other", time.Minute)
+	if !errors.Is(err, memory.ErrConflict) {
+		t.Errorf("while the holder lives: %v, want a conflict", err)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Wait(); err == nil {
+		t.Error("the holder ended well")
+	}
+	lease, err := s.Acquire(t.Context(), "checkpoint", "other", time.Minute)
+	if err != nil || lease.Token != 2 {
+		t.Fatalf("after its death: %+v, %v", lease, err)
+	}
+	if _, err := s.Acquire(t.Context(), "checkpoint", "third", time.Minute); !errors.Is(err, memory.ErrConflict) {
+		t.Errorf("a third holder: %v, want a conflict", err)
+	}
+	if err := s.Release(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holdLease takes the lease and waits to be killed.
+func holdLease(t *testing.T, dir string) {
+	s := open(t, dir, &memLog{})
+	if _, err := s.Acquire(t.Context(), "checkpoint", "child", 5*time.Minute); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println("held")
+	select {}
 }
