@@ -31,6 +31,7 @@ var floors = map[string]int{
 	"internal/egress":          1,
 	"internal/spend":           1,
 	"internal/journal":         1,
+	"internal/erasure":         1,
 	"internal/workspace":       1,
 	"internal/workspace/chunk": 1,
 	"internal/workspace/rank":  1,

@@ -1,0 +1,238 @@
+package erasure
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+)
+
+const (
+	anchorBytes = 8       // of a needle, by which it is looked up
+	minNeedle   = 12      // bytes from which on a text is its own: shorter ones stand in texts that have nothing to do with it
+	window      = 48      // most bytes of one needle
+	maxNeedles  = 100_000 // an erasure of more text is looked for by its first parts
+	scanBuffer  = 1 << 20
+)
+
+// Needles cuts a text into the pieces that it is looked for by: each line in
+// stretches of at most 48 bytes, at the ends of words; those below 12 bytes are
+// left out.
+func Needles(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		for line = strings.TrimSpace(line); len(line) >= minNeedle; line = strings.TrimSpace(line) {
+			n := cut(line)
+			if piece := strings.TrimSpace(line[:n]); len(piece) >= minNeedle {
+				out = append(out, piece)
+			}
+			line = line[n:]
+		}
+	}
+	return out
+}
+
+// cut returns the end of the first stretch of a line.
+func cut(line string) int {
+	if len(line) <= window {
+		return len(line)
+	}
+	if space := strings.LastIndexByte(line[minNeedle:window], ' '); space >= 0 {
+		return minNeedle + space
+	}
+	end := window
+	for end > minNeedle && line[end]&0xC0 == 0x80 { // no rune is cut
+		end--
+	}
+	return end
+}
+
+// Finder finds any of many texts in bytes, as they are and as JSON writes them.
+// It is safe for concurrent use.
+type Finder struct {
+	filter  []uint64 // a bit for each hash of an anchor
+	shift   uint
+	anchors map[uint64][]place
+	fold    [][]byte // lower-case forms of the text that is found whatever its case
+	longest int
+}
+
+// place is a needle and where its anchor stands in it.
+type place struct {
+	form   []byte
+	at     int
+	needle int
+}
+
+// NewFinder returns a finder of texts, each at least 8 bytes long (shorter ones
+// are left out), and of fold, which is found whatever its case; "" for none.
+func NewFinder(texts []string, fold string) *Finder {
+	f := &Finder{anchors: map[uint64][]place{}, longest: anchorBytes}
+	for i, text := range texts {
+		for _, form := range forms(text) {
+			if len(form) < anchorBytes {
+				continue
+			}
+			at, key := f.anchorOf(form)
+			f.anchors[key] = append(f.anchors[key], place{form, at, i})
+			f.longest = max(f.longest, len(form))
+		}
+	}
+	bits := uint(16)
+	for 1<<bits < 32*len(f.anchors) && bits < 26 {
+		bits++
+	}
+	f.shift, f.filter = 64-bits, make([]uint64, 1<<bits/64)
+	for key := range f.anchors {
+		h := f.hash(key)
+		f.filter[h/64] |= 1 << (h % 64)
+	}
+	if fold != "" {
+		for _, form := range forms(strings.ToLower(fold)) {
+			f.fold = append(f.fold, bytes.ToLower(form))
+			f.longest = max(f.longest, len(form))
+		}
+	}
+	return f
+}
+
+// anchorOf chooses where a needle is recognised by: the stretch that the fewest
+// needles before it have.
+func (f *Finder) anchorOf(form []byte) (at int, key uint64) {
+	fewest := -1
+	for i := 0; i+anchorBytes <= len(form); i++ {
+		k := binary.LittleEndian.Uint64(form[i:])
+		if n := len(f.anchors[k]); fewest < 0 || n < fewest {
+			at, key, fewest = i, k, n
+		}
+	}
+	return at, key
+}
+
+// hash is Fibonacci hashing: the high bits of a product with 2^64 over the golden
+// ratio.
+func (f *Finder) hash(key uint64) uint64 { return key * 0x9E3779B97F4A7C15 >> f.shift }
+
+// forms returns the bytes that a text is written as: itself; in JSON with and
+// without the escapes for HTML; and in JSON within JSON.
+func forms(text string) [][]byte {
+	out := [][]byte{[]byte(text)}
+	add := func(form []byte) {
+		if !slices.ContainsFunc(out, func(have []byte) bool { return bytes.Equal(have, form) }) {
+			out = append(out, form)
+		}
+	}
+	for _, html := range []bool{false, true} {
+		once := quoted(text, html)
+		add(once)
+		add(quoted(string(once), html))
+	}
+	return out
+}
+
+// quoted returns a text as it stands between the quotes of a JSON string.
+func quoted(text string, html bool) []byte {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(html)
+	if err := enc.Encode(text); err != nil {
+		return []byte(text) // a string always encodes
+	}
+	return bytes.Trim(bytes.TrimSpace(buf.Bytes()), `"`)
+}
+
+// Span is a range of bytes in which a needle stands; Needle is its index, -1 for
+// the text that is found whatever its case.
+type Span struct{ Start, End, Needle int }
+
+// Find hands over where needles stand in b, in no particular order, until visit
+// returns false.
+func (f *Finder) Find(b []byte, visit func(Span) bool) {
+	if len(f.anchors) > 0 {
+		for i := 0; i+anchorBytes <= len(b); i++ {
+			key := binary.LittleEndian.Uint64(b[i:])
+			h := f.hash(key)
+			if f.filter[h/64]&(1<<(h%64)) != 0 && !f.at(b, i, key, visit) {
+				return
+			}
+		}
+	}
+	if len(f.fold) == 0 {
+		return
+	}
+	lower := bytes.ToLower(b)
+	if len(lower) != len(b) { // a letter of another length: fold what is ASCII alone
+		lower = asciiLower(b)
+	}
+	for _, form := range f.fold {
+		for at := 0; ; {
+			i := bytes.Index(lower[at:], form)
+			if i < 0 {
+				break
+			}
+			if !visit(Span{at + i, at + i + len(form), -1}) {
+				return
+			}
+			at += i + len(form)
+		}
+	}
+}
+
+// at hands over the needles whose anchor stands at b[i:].
+func (f *Finder) at(b []byte, i int, key uint64, visit func(Span) bool) bool {
+	for _, p := range f.anchors[key] {
+		start := i - p.at
+		if start >= 0 && start+len(p.form) <= len(b) && bytes.Equal(b[start:start+len(p.form)], p.form) &&
+			!visit(Span{start, start + len(p.form), p.needle}) {
+			return false
+		}
+	}
+	return true
+}
+
+func asciiLower(b []byte) []byte {
+	out := bytes.Clone(b)
+	for i, c := range out {
+		if 'A' <= c && c <= 'Z' {
+			out[i] = c + 'a' - 'A'
+		}
+	}
+	return out
+}
+
+// In reports whether any needle stands in b.
+func (f *Finder) In(b []byte) bool {
+	found := false
+	f.Find(b, func(Span) bool { found = true; return false })
+	return found
+}
+
+// Empty reports whether f looks for nothing.
+func (f *Finder) Empty() bool { return len(f.anchors) == 0 && len(f.fold) == 0 }
+
+// Count returns how often needles stand in what r holds. It needs memory for a
+// buffer, whatever the length.
+func (f *Finder) Count(r io.Reader) (n int64, err error) {
+	buf := make([]byte, scanBuffer+f.longest)
+	kept, seen := 0, 0 // bytes at the front from before, and how many of them were looked at
+	for {
+		got, err := io.ReadFull(r, buf[kept:])
+		end := kept + got
+		f.Find(buf[:end], func(s Span) bool {
+			if s.End > seen { // else it was counted before
+				n++
+			}
+			return true
+		})
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+		kept = copy(buf, buf[end-f.longest:end])
+		seen = kept
+	}
+}

@@ -1,0 +1,128 @@
+package erasure
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestFinderFindsWhatItIsGiven(t *testing.T) {
+	f := NewFinder([]string{`She said "no" <b>`, "a needle in the hay", "überraschend größer"}, "Straßburg")
+	asJSON, err := json.Marshal(`x She said "no" <b> y`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice, err := json.Marshal(string(asJSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		in   string
+		want bool
+	}{
+		"as it is":            {`when She said "no" <b> to`, true},
+		"JSON":                {string(asJSON), true},
+		"JSON without HTML":   {`{"a":"She said \"no\" <b>"}`, true},
+		"JSON in JSON":        {string(twice), true},
+		"at the end":          {"a needle in the hay", true},
+		"cut short":           {"a needle in the ha", false},
+		"other letters":       {"sehr überraschend größer!", true},
+		"any case":            {"in STRAßBURG", true},
+		"nothing of the sort": {"hay, hay, hay", false},
+		"empty":               {"", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := f.In([]byte(tc.in)); got != tc.want {
+				t.Errorf("In(%q) = %v", tc.in, got)
+			}
+		})
+	}
+}
+
+// TestCountSeesEachNeedleOnce compares the streaming count with a plain one,
+// whatever the reader's portions.
+func TestCountSeesEachNeedleOnce(t *testing.T) {
+	needle := "the golden fleece"
+	f := NewFinder([]string{needle}, "")
+	rapid.Check(t, func(t *rapid.T) {
+		var b bytes.Buffer
+		want := rapid.IntRange(0, 5).Draw(t, "needles")
+		for range want {
+			b.WriteString(strings.Repeat("x", rapid.IntRange(0, 3*scanBuffer/2).Draw(t, "hay")))
+			b.WriteString(needle)
+		}
+		b.WriteString(strings.Repeat("y", rapid.IntRange(0, 100).Draw(t, "rest")))
+		got, err := f.Count(io.MultiReader(&b))
+		if err != nil || got != int64(want) {
+			t.Fatalf("counted %d, %v; want %d", got, err, want)
+		}
+	})
+}
+
+func TestBlot(t *testing.T) {
+	f := NewFinder([]string{"the secret garden"}, "")
+	for name, tc := range map[string]struct {
+		in, want string
+		json     bool
+	}{
+		"a line":            {"one\nof the secret garden here\nthree\n", "one\n[erased]\nthree\n", false},
+		"a JSON string":     {`{"a":"of the secret garden","b":"c"}`, `{"a":"[erased]","b":"c"}`, true},
+		"a line in one":     {`{"a":"x\nof the secret garden\ny"}`, `{"a":"x\n[erased]\ny"}`, true},
+		"an escaped quote":  {`{"a":"say \"the secret garden\" now"}`, `{"a":"[erased]"}`, true},
+		"twice in one line": {"the secret garden, the secret garden", "[erased]", false},
+		"nothing":           {"plain", "plain", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _ := f.Blot([]byte(tc.in), tc.json)
+			if string(got) != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// FuzzBlot checks that what was JSON stays JSON and that nothing is left.
+func FuzzBlot(f *testing.F) {
+	f.Add("a", "b\n\"the secret garden\"\\")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		raw, err := json.Marshal(map[string]string{"a": a, "b": b + "the secret garden" + a})
+		if err != nil {
+			t.Skip()
+		}
+		finder := NewFinder([]string{"the secret garden"}, "")
+		out, n := finder.Blot(raw, true)
+		if n == 0 || !json.Valid(out) || finder.In(out) {
+			t.Fatalf("%s became %s", raw, out)
+		}
+	})
+}
+
+func TestNamesKnowsWholeHandles(t *testing.T) {
+	target := &Target{Items: []Item{{"a", "MEM-3"}}, Episodes: []int64{41}}
+	target.Prepare()
+	for in, want := range map[string]bool{"[MEM-3] x": true, "MEM-31": false, `"EVT-41"`: true, "EVT-4": false, "": false, "MEM-": false, "ends MEM-3": true} {
+		if got := target.Names([]byte(in)); got != want {
+			t.Errorf("Names(%q) = %v", in, got)
+		}
+	}
+}
+
+func BenchmarkFinder(b *testing.B) {
+	var texts []string
+	for i := range 10000 {
+		texts = append(texts, fmt.Sprintf("what was said as number %d of them all", i))
+	}
+	f := NewFinder(texts, "")
+	hay := []byte(strings.Repeat("I moved to Lisbon last May and like the trams there, number 7. ", 1<<14))
+	b.SetBytes(int64(len(hay)))
+	for b.Loop() {
+		if f.In(hay) {
+			b.Fatal("found")
+		}
+	}
+}

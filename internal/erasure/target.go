@@ -1,0 +1,134 @@
+// Package erasure says what an erasure takes away, and finds and blots it out in
+// bytes. Stores are told a Target and remove what it names, each in its own way.
+package erasure
+
+import (
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Event is an event that goes. Its line in the log becomes a tombstone.
+type Event struct {
+	Seq int64  `json:"seq"`
+	ID  string `json:"id"`
+}
+
+// Item is a memory that goes, or whose earlier versions go.
+type Item struct {
+	ID     string `json:"id"`
+	Handle string `json:"handle"`
+}
+
+// Target is what one erasure takes away. It is plain data until Prepare, so that
+// an erasure that was interrupted can go on with it.
+type Target struct {
+	ID       string    `json:"id"`
+	At       time.Time `json:"at"`
+	Events   []Event   `json:"events"`   // by seq
+	Items    []Item    `json:"items"`    // memories that go
+	Cleaned  []Item    `json:"cleaned"`  // memories that stay, but whose earlier versions quote what goes
+	Episodes []int64   `json:"episodes"` // the numbers of the events' EVT handles
+	Sessions []string  `json:"sessions"` // that go whole
+	Runs     []string  `json:"runs"`     // that go whole
+	// Before takes what is kept by day, such as reports, away up to then; nil for none.
+	Before *time.Time `json:"before,omitempty"`
+	Texts  []string   `json:"texts"`           // needles
+	Match  string     `json:"match,omitempty"` // found whatever its case
+
+	finder   *Finder
+	seqs     map[int64]bool
+	ids      map[string]bool
+	items    map[string]bool
+	cleaned  map[string]bool
+	handles  map[string]bool
+	sessions map[string]bool
+	runs     map[string]bool
+}
+
+// Prepare makes t ready to be asked. It must be called after the last change of
+// its fields.
+func (t *Target) Prepare() {
+	if len(t.Texts) > maxNeedles {
+		t.Texts = t.Texts[:maxNeedles]
+	}
+	texts := slices.Clone(t.Texts)
+	for _, s := range t.Sessions { // an id that is as long as a word is one
+		if len(s) >= minNeedle {
+			texts = append(texts, s)
+		}
+	}
+	t.finder = NewFinder(append(texts, t.Runs...), t.Match)
+	t.seqs, t.ids, t.items, t.cleaned, t.handles = map[int64]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, e := range t.Events {
+		t.seqs[e.Seq], t.ids[e.ID] = true, true
+	}
+	for _, it := range t.Items {
+		t.items[it.ID], t.handles[it.Handle] = true, true
+	}
+	for _, it := range t.Cleaned {
+		t.cleaned[it.ID] = true
+	}
+	for _, n := range t.Episodes {
+		t.handles["EVT-"+strconv.FormatInt(n, 10)] = true
+	}
+	t.sessions, t.runs = setOf(t.Sessions), setOf(t.Runs)
+}
+
+func setOf(list []string) map[string]bool {
+	set := make(map[string]bool, len(list))
+	for _, s := range list {
+		set[s] = true
+	}
+	return set
+}
+
+// Empty reports whether there is nothing to take away.
+func (t *Target) Empty() bool {
+	return len(t.Events)+len(t.Items)+len(t.Cleaned)+len(t.Sessions)+len(t.Runs) == 0 && t.Match == "" && t.Before == nil
+}
+
+// Finder finds what goes in bytes.
+func (t *Target) Finder() *Finder { return t.finder }
+
+// Seq reports whether the event of that number goes.
+func (t *Target) Seq(seq int64) bool { return t.seqs[seq] }
+
+// Touches reports whether an event of the range, both ends included, goes.
+func (t *Target) Touches(first, last int64) bool {
+	i, _ := slices.BinarySearchFunc(t.Events, first, func(e Event, seq int64) int { return int(e.Seq - seq) })
+	return i < len(t.Events) && t.Events[i].Seq <= last
+}
+
+// EventID reports whether the event of that id goes.
+func (t *Target) EventID(id string) bool { return t.ids[id] }
+
+// Item reports whether the memory of that id goes.
+func (t *Target) Item(id string) bool { return t.items[id] }
+
+// IsCleaned reports whether the earlier versions of the memory of that id go.
+func (t *Target) IsCleaned(id string) bool { return t.cleaned[id] }
+
+// Session reports whether the session goes whole.
+func (t *Target) Session(id string) bool { return t.sessions[id] }
+
+// Run reports whether the run goes whole.
+func (t *Target) Run(id string) bool { return t.runs[id] }
+
+// Names reports whether b names a handle, MEM-n or EVT-n, of what goes.
+func (t *Target) Names(b []byte) bool {
+	for i := 0; i+5 <= len(b); i++ {
+		if b[i+3] != '-' || (string(b[i:i+3]) != "MEM" && string(b[i:i+3]) != "EVT") {
+			continue
+		}
+		end := i + 4
+		for end < len(b) && '0' <= b[end] && b[end] <= '9' {
+			end++
+		}
+		if t.handles[string(b[i:end])] {
+			return true
+		}
+		i = end - 1
+	}
+	return false
+}

@@ -1,0 +1,236 @@
+package journal
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/rs/zerolog"
+)
+
+const rewritePrefix = ".rewrite-" // of the name of a segment that is being written anew
+
+// Edits say what Rewrite changes.
+type Edits struct {
+	// Line returns the object that takes the place of a good line's, without seq and
+	// crc; nil leaves the line as it is.
+	Line func(Line) (object []byte, err error)
+	// Drop reports whether damaged bytes go; others stay where they are. It may be nil.
+	Drop func(raw []byte) bool
+}
+
+// Rewritten is what Rewrite did.
+type Rewritten struct {
+	Lines    int64    // replaced
+	Dropped  int64    // bytes of damage taken out
+	Segments []string // written anew
+}
+
+// Rewrite replaces lines of the journal in dir by others of the same seq, which
+// get a checksum of their own; no line is added or removed. Each segment is
+// replaced whole or not at all, while other goroutines and processes read and
+// append. An interrupted Rewrite is completed by the next one with the same edits.
+// A directory that does not exist is an empty journal.
+func Rewrite(ctx context.Context, dir string, log zerolog.Logger, e Edits) (Rewritten, error) {
+	var done Rewritten
+	d, err := openDirectory(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return done, nil
+	}
+	if err != nil {
+		return done, unavailable(err)
+	}
+	w := &writer{sync: syncData, log: log, dir: d}
+	err = w.rewrite(ctx, e, &done)
+	return done, errors.Join(unavailableIf(err), w.close())
+}
+
+func unavailableIf(err error) error {
+	if err == nil {
+		return nil
+	}
+	return unavailable(err)
+}
+
+func (w *writer) rewrite(ctx context.Context, e Edits, done *Rewritten) error {
+	half, err := w.dir.list(func(name string) bool { return strings.HasPrefix(name, rewritePrefix) })
+	if err != nil {
+		return err
+	}
+	for _, name := range half { // of a Rewrite that was interrupted
+		if err := w.dir.root.Remove(name); err != nil {
+			return err
+		}
+	}
+	names, err := w.dir.segments()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		// Most segments have nothing to change: only the others hold writers up.
+		from, wants, err := w.firstEdit(ctx, name, e)
+		if err != nil {
+			return fmt.Errorf("look through %s: %w", name, err)
+		}
+		if !wants {
+			continue
+		}
+		if err := w.rewriteLocked(ctx, name, from, e, done); err != nil {
+			return fmt.Errorf("write %s anew: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// firstEdit returns the offset of the first piece of a segment that changes.
+func (w *writer) firstEdit(ctx context.Context, name string, e Edits) (offset int64, wants bool, err error) {
+	file, err := w.dir.open(name, os.O_RDONLY)
+	if err != nil {
+		return 0, false, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return 0, false, err
+	}
+	for s := newScanner(file, 0, info.Size()); ; {
+		p, err := s.next()
+		if errors.Is(err, io.EOF) {
+			return 0, false, nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return 0, false, err
+		}
+		if p.reason != "" {
+			if e.Drop != nil && !p.torn && p.length <= MaxLine {
+				raw := make([]byte, p.length)
+				if _, err := file.ReadAt(raw, p.offset); err != nil {
+					return 0, false, err
+				}
+				if e.Drop(raw) {
+					return p.offset, true, nil
+				}
+			}
+			continue
+		}
+		object, err := e.Line(Line{Seq: p.seq, File: name, Offset: p.offset, Data: p.line})
+		if err != nil || object != nil {
+			return p.offset, err == nil, err
+		}
+	}
+}
+
+// rewriteLocked replaces a segment while nobody appends. What lies before from
+// stays as it is.
+func (w *writer) rewriteLocked(ctx context.Context, name string, from int64, e Edits, done *Rewritten) error {
+	if err := w.lock(); err != nil {
+		return err
+	}
+	defer w.unlock()
+	if err := w.recover(); err != nil { // a torn tail is moved aside first
+		return err
+	}
+	size, err := w.copyEdited(ctx, name, from, e, done)
+	if err != nil {
+		if rmErr := w.dir.root.Remove(rewritePrefix + name); !errors.Is(rmErr, fs.ErrNotExist) {
+			err = errors.Join(err, rmErr)
+		}
+		return err
+	}
+	if err := w.dir.root.Rename(rewritePrefix+name, name); err != nil {
+		return err
+	}
+	done.Segments = append(done.Segments, name)
+	if name == w.name {
+		w.size = size
+		if err := w.publish(); err != nil {
+			return err
+		}
+	}
+	return w.dir.sync()
+}
+
+// copyEdited writes the new form of a segment beside it, durably, and returns its
+// size.
+func (w *writer) copyEdited(ctx context.Context, name string, from int64, e Edits, done *Rewritten) (size int64, err error) {
+	old, err := w.dir.open(name, os.O_RDONLY)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, old.Close()) }()
+	info, err := old.Stat()
+	if err != nil {
+		return 0, err
+	}
+	next, err := w.dir.open(rewritePrefix+name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, next.Close()) }()
+	if _, err := io.Copy(next, io.NewSectionReader(old, 0, from)); err != nil {
+		return 0, err
+	}
+	out := bufio.NewWriterSize(next, groupBytes)
+	if err := editPieces(ctx, out, old, name, from, info.Size(), e, done); err != nil {
+		return 0, err
+	}
+	if err := out.Flush(); err != nil {
+		return 0, err
+	}
+	info, err = next.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), w.sync(next)
+}
+
+// editPieces writes the pieces of a segment from an offset on, edited.
+func editPieces(ctx context.Context, out *bufio.Writer, old *os.File, name string, from, size int64, e Edits, done *Rewritten) error {
+	var sealed []byte
+	for s := newScanner(old, from, size); ; {
+		p, err := s.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if p.reason == "" {
+			object, err := e.Line(Line{Seq: p.seq, File: name, Offset: p.offset, Data: p.line})
+			if err != nil {
+				return err
+			}
+			if object != nil {
+				done.Lines++
+				sealed = appendSealed(sealed[:0], object, p.seq)
+				if _, err := out.Write(sealed); err != nil {
+					return err
+				}
+				continue
+			}
+		} else if e.Drop != nil && p.length <= MaxLine {
+			raw := make([]byte, p.length)
+			if _, err := old.ReadAt(raw, p.offset); err != nil {
+				return err
+			}
+			if e.Drop(raw) {
+				done.Dropped += p.length
+				continue
+			}
+		}
+		if _, err := io.Copy(out, io.NewSectionReader(old, p.offset, p.length)); err != nil {
+			return err
+		}
+	}
+}
