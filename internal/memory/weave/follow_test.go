@@ -3,9 +3,12 @@ package weave
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -217,4 +220,70 @@ func mayRefuse(rt *rapid.T, err error) {
 	default:
 		rt.Fatal(err)
 	}
+}
+
+// TestTwoProcessesFollowAtOnce: each has the graph open for itself, and both
+// follow the same items while more are learnt.
+func TestTwoProcessesFollowAtOnce(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	defer w.close()
+	other := w.openGraph(w.path())
+	followers := []*Follower{w.follower, w.followerOf(other)}
+	for range 8 {
+		w.learn("", "fact", "User's sister Anna lives in Lisbon "+w.newID()+".", "")
+		var work sync.WaitGroup
+		failed := make([]error, len(followers))
+		for i, f := range followers {
+			work.Go(func() { _, failed[i] = f.Follow(context.Background(), agent) })
+		}
+		work.Wait()
+		w.ok(errors.Join(failed...))
+	}
+	whole := w.openGraph(filepath.Join(t.TempDir(), graph.FileName))
+	_, err := w.followerOf(whole).Follow(context.Background(), agent)
+	w.ok(err)
+	for _, s := range []*graph.Store{w.graph, other} {
+		if got, want := w.shown(s), w.shown(whole); got != want {
+			t.Errorf("the graph is\n%s\nwant\n%s", got, want)
+		}
+	}
+	w.ok(other.Close())
+	w.ok(whole.Close())
+}
+
+// BenchmarkFollow brings 5,000 items into a graph in one go, and then one more
+// at a time.
+func BenchmarkFollow(b *testing.B) {
+	w := newWorld(b, b.TempDir())
+	defer w.close()
+	const items = 5000
+	for i := range items / 100 {
+		w.learnMany(100, fmt.Sprintf("User's friend Person%d lives in Place%d and uses Redis, note ", i, i%7))
+	}
+	b.Run("all", func(b *testing.B) {
+		for b.Loop() {
+			s := w.openGraph(filepath.Join(b.TempDir(), graph.FileName))
+			done, err := w.followerOf(s).Follow(context.Background(), agent)
+			w.ok(err)
+			if done.Items != items {
+				b.Fatalf("followed %+v", done)
+			}
+			w.ok(s.Close())
+		}
+	})
+	b.Run("one", func(b *testing.B) {
+		w.follow()
+		for b.Loop() {
+			b.StopTimer()
+			w.learn("", "fact", "User's friend Person3 lives in Place4, note "+w.newID()+".", "")
+			b.StartTimer()
+			w.follow()
+		}
+	})
+	b.Run("nothing", func(b *testing.B) {
+		w.follow()
+		for b.Loop() {
+			w.follow()
+		}
+	})
 }

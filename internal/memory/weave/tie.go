@@ -16,6 +16,9 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 )
 
+// supersedes is the label of the edges that follow from items.
+const supersedes = "supersedes"
+
 // tying brings items into a graph, within one change of it. What it leaves is a
 // function of all items that were ever tied, whatever their order and number.
 type tying struct {
@@ -32,6 +35,9 @@ func (t *tying) tie(items []working.Sourced) error {
 		if err := t.item(it); err != nil {
 			return err
 		}
+	}
+	for _, it := range items { // before any of them marks a node
+		t.separate(it)
 	}
 	for _, it := range items { // when all ends are there
 		if err := t.contradictions(it); err != nil {
@@ -152,17 +158,24 @@ func (t *tying) contradictions(it working.Sourced) error {
 		}
 	}
 	for _, e := range slices.Concat(slices.Collect(t.tx.Out(it.ID)), slices.Collect(t.tx.In(it.ID))) {
-		switch {
-		case e.Type != graph.Contradicts:
-		case e.Src == it.ID && e.Label == "supersedes" && e.Dst != it.Supersedes:
-			t.tx.RemoveEdge(e.ID)
-		default:
-			if _, err := t.tx.AddEdge(e); err != nil {
-				return err
-			}
+		if e.Type != graph.Contradicts {
+			continue
+		}
+		if _, err := t.tx.AddEdge(e); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// separate takes the edges away that join an item to others than the one that it
+// supersedes now.
+func (t *tying) separate(it working.Sourced) {
+	for _, e := range slices.Collect(t.tx.Out(it.ID)) {
+		if e.Type == graph.Contradicts && e.Label == supersedes && e.Dst != it.Supersedes {
+			t.tx.RemoveEdge(e.ID)
+		}
+	}
 }
 
 // supersede joins an item to the one that it has taken the place of, where both
@@ -172,7 +185,7 @@ func (t *tying) supersede(newer, older string) error {
 	if older == "" || !isOf(t.agent, n, kindItem) || t.tx.Node(older) == nil || gjson.GetBytes(n.Payload, "supersedes").String() != older {
 		return nil
 	}
-	return t.join(newer, older, graph.Contradicts, "supersedes", evidenceOf(n, ""))
+	return t.join(newer, older, graph.Contradicts, supersedes, evidenceOf(n, ""))
 }
 
 // teller is an item and what it says of a name.

@@ -39,7 +39,7 @@ type world struct {
 	items    *working.Store
 	graph    *graph.Store
 	follower *Follower
-	batches  int
+	made     int // items
 }
 
 func newWorld(t fatal, dir string) *world {
@@ -116,28 +116,47 @@ func (w *world) close() {
 // if it is given, and returns it.
 func (w *world) learn(speaker, kind, content, replaces string) memory.Item {
 	w.Helper()
+	w.checkpoint(speaker, kind, []string{content}, replaces)
+	return w.list()[0]
+}
+
+// learnMany makes a checkpoint of many items.
+func (w *world) learnMany(n int, content string) {
+	w.Helper()
+	contents := make([]string, n)
+	for i := range contents {
+		contents[i] = content + w.newID() + "."
+	}
+	w.checkpoint("", "fact", contents, "")
+}
+
+func (w *world) checkpoint(speaker, kind string, contents []string, replaces string) {
+	w.Helper()
 	ctx := context.Background()
 	meta := map[string]any{}
 	if speaker != "" {
 		meta[memory.MetaSpeaker] = speaker
 	}
-	said, err := w.log.Write(ctx, memory.Event{Type: memory.UserMessage, Origin: memory.OriginUser, Text: content, SessionID: "s", Metadata: meta})
-	w.ok(err)
 	lease, err := w.items.Acquire(ctx, "checkpoint", "test", time.Hour)
 	w.ok(err)
 	pr, err := w.items.Progress(ctx)
 	w.ok(err)
-	w.batches++
-	it := memory.Item{ID: fmt.Sprintf("mem_%026d", w.batches), Kind: kind, Title: content[:min(len(content), 60)], Content: content, Importance: 3, Confidence: .8, Status: memory.Active,
-		Trust: memory.TrustUser, Evidence: []memory.Evidence{{EventID: said[0].ID, Seq: said[0].Seq, Quote: said[0].Text}}}
+	b := working.Batch{Lease: lease, Record: memory.Checkpoint{Events: len(contents), Mode: working.ModeRules}}
+	for _, content := range contents {
+		said, err := w.log.Write(ctx, memory.Event{Type: memory.UserMessage, Origin: memory.OriginUser, Text: content, SessionID: "s", Metadata: meta})
+		w.ok(err)
+		w.made++
+		it := memory.Item{ID: fmt.Sprintf("mem_%026d", w.made), Kind: kind, Title: content[:min(len(content), 60)], Content: content, Importance: 3, Confidence: .8, Status: memory.Active,
+			Trust: memory.TrustUser, Evidence: []memory.Evidence{{EventID: said[0].ID, Seq: said[0].Seq, Quote: said[0].Text}}}
+		b.Entries = append(b.Entries, working.Entry{Item: it, Replaces: replaces, At: said[0].Timestamp})
+		replaces = ""
+	}
 	_, next, err := w.log.Read(ctx, pr.Cursor, 1e6)
 	w.ok(err)
-	_, err = w.items.Apply(ctx, working.Batch{Lease: lease, Entries: []working.Entry{{Item: it, Replaces: replaces, At: said[0].Timestamp}},
-		Record: memory.Checkpoint{Range: memory.Range{First: pr.Cursor.Seq + 1, Last: next.Seq}, Cursor: next, Events: 1, Mode: working.ModeRules}})
+	b.Record.Range, b.Record.Cursor = memory.Range{First: pr.Cursor.Seq + 1, Last: next.Seq}, next
+	_, err = w.items.Apply(ctx, b)
 	w.ok(err)
 	w.ok(w.items.Release(ctx, lease))
-	list := w.list()
-	return list[0]
 }
 
 // list returns all items, newest first.
