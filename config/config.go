@@ -37,7 +37,7 @@ type Config struct {
 	Checkpoint Checkpoint                 `json:"checkpoint" jsonschema:"distilling events into items"`
 	Flush      Flush                      `json:"flush" jsonschema:"checkpoint before turns leave a session's window"`
 	Model      Model                      `json:"model" jsonschema:"the chat model"`
-	Spend      Spend                      `json:"spend" jsonschema:"what an agent may spend on models in one UTC day"`
+	Spend      Spend                      `json:"spend" jsonschema:"what agents may spend on models in one UTC day"`
 	Runtime    Runtime                    `json:"runtime" jsonschema:"the agent loop"`
 	Scheduler  Scheduler                  `json:"scheduler" jsonschema:"scheduled jobs"`
 	Records    Records                    `json:"records" jsonschema:"the record store"`
@@ -74,9 +74,10 @@ type Checkpoint struct {
 
 // Flush is the section flush.
 type Flush struct {
-	ContextWindow       int `json:"context_window" jsonschema:"tokens of the model's context; 0 for model.context_window"`
-	ReserveTokens       int `json:"reserve_tokens" jsonschema:"tokens kept free for the answer"`
-	SoftThresholdTokens int `json:"soft_threshold_tokens" jsonschema:"tokens before the edge at which a checkpoint is asked for"`
+	ContextWindow       int      `json:"context_window" jsonschema:"tokens of the model's context; 0 for model.context_window"`
+	ReserveTokens       int      `json:"reserve_tokens" jsonschema:"tokens kept free for the answer"`
+	SoftThresholdTokens int      `json:"soft_threshold_tokens" jsonschema:"tokens before the edge at which a checkpoint is asked for"`
+	Idle                Duration `json:"idle" jsonschema:"a session in which nothing was said for so long is distilled; 0s for never"`
 }
 
 // Model is the section model.
@@ -93,8 +94,10 @@ type Model struct {
 
 // Spend is the section spend.
 type Spend struct {
-	DailyTokens int `json:"daily_tokens" jsonschema:"0 for no limit"`
-	DailyCalls  int `json:"daily_calls" jsonschema:"0 for no limit"`
+	DailyTokens int `json:"daily_tokens" jsonschema:"of one agent; 0 for no limit"`
+	DailyCalls  int `json:"daily_calls" jsonschema:"of one agent; 0 for no limit"`
+	TotalTokens int `json:"total_tokens" jsonschema:"of all agents together; 0 for no limit"`
+	TotalCalls  int `json:"total_calls" jsonschema:"of all agents together; 0 for no limit"`
 }
 
 // Runtime is the section runtime.

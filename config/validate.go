@@ -47,6 +47,8 @@ func (cfg Config) validateSections() error {
 		{"model.max_retries", cfg.Model.MaxRetries, 0, 10},
 		{"spend.daily_tokens", cfg.Spend.DailyTokens, 0, 1 << 40},
 		{"spend.daily_calls", cfg.Spend.DailyCalls, 0, 1 << 30},
+		{"spend.total_tokens", cfg.Spend.TotalTokens, 0, 1 << 40},
+		{"spend.total_calls", cfg.Spend.TotalCalls, 0, 1 << 30},
 		{"records.list_limit", cfg.Records.ListLimit, 1, 1_000_000},
 		{"workspace.file_tokens", cfg.Workspace.FileTokens, 10, 1_000_000},
 		{"workspace.wake_tokens", cfg.Workspace.WakeTokens, 10, 10_000_000},
@@ -75,6 +77,9 @@ func (cfg Config) validateSections() error {
 		if v := time.Duration(d.value); v < time.Second || v > 24*time.Hour {
 			return &memory.FieldError{Field: d.key, Reason: "must be between 1s and 24h, not " + v.String()}
 		}
+	}
+	if cfg.Flush.Idle < 0 {
+		return &memory.FieldError{Field: "flush.idle", Reason: "must not be negative", Hint: "such as 30m; 0s for never"}
 	}
 	if cfg.Graph.HooksTTL < 0 {
 		return &memory.FieldError{Field: "graph.hooks_ttl", Reason: "must not be negative", Hint: "such as 720h; 0s keeps the nodes for ever"}

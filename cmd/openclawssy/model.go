@@ -51,7 +51,8 @@ func (h *house) ledger() *spend.Ledger {
 		if err != nil { // checked when it was loaded; the strictest is the safe answer
 			return spend.Limits{DailyTokens: 1, DailyCalls: 1}
 		}
-		return spend.Limits{DailyTokens: cfg.Spend.DailyTokens, DailyCalls: cfg.Spend.DailyCalls}
+		return spend.Limits{DailyTokens: cfg.Spend.DailyTokens, DailyCalls: cfg.Spend.DailyCalls,
+			TotalTokens: h.cfg.Spend.TotalTokens, TotalCalls: h.cfg.Spend.TotalCalls}
 	}, h.now)
 }
 

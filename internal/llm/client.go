@@ -178,7 +178,7 @@ func (c *Client) once(ctx context.Context, req Request, u understood) (reply Rep
 	got, err := c.exchange(ctx, w, req, u)
 	w.close()
 	reply = got.reply()
-	reply.Usage = got.usage(w, in)
+	reply.Usage = got.usage(w, in, req.MaxTokens, c.config.ContextWindow)
 	streamed = got.streamed
 	if err != nil {
 		err = w.classify(err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -676,4 +677,36 @@ func openFiles(t *testing.T) int {
 		t.Skipf("cannot count open files here: %v", err)
 	}
 	return len(list)
+}
+
+// TestGarbageIsChargedWithinReason has an endpoint send megabytes and no count, or
+// an absurd count: neither fills a day's account up.
+func TestGarbageIsChargedWithinReason(t *testing.T) {
+	for name, tc := range map[string]struct {
+		body string
+		most int
+		want llm.ReplyClass
+	}{
+		"2 MB without a count": {`{"choices":[{"message":{"content":"` + strings.Repeat("garbage ", 2<<20/8) + `"},"finish_reason":"stop"}]}`, 16_000, llm.TooLarge},
+		"an absurd count":      {`{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":900000000}}`, 32_000, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				if _, err := io.WriteString(w, tc.body); err != nil {
+					t.Error(err)
+				}
+			}))
+			t.Cleanup(s.Close)
+			client := connect(t, s.URL, func(c *llm.Config) { c.ContextWindow = 32_000 }, egress.Options{})
+			reply, err := client.Chat(t.Context(), ask("I like tea."))
+			var useless *llm.ReplyError
+			if errors.As(err, &useless) != (tc.want != "") || useless != nil && useless.Class != tc.want {
+				t.Errorf("Chat: %v", err)
+			}
+			if reply.Usage.TokensOut > tc.most || reply.Usage.TokensOut == 0 {
+				t.Errorf("charged %+v, want at most %d", reply.Usage, tc.most)
+			}
+		})
+	}
 }

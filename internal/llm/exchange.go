@@ -234,24 +234,39 @@ func (a *answer) reply() Reply {
 	return Reply{Text: a.text.String(), ToolCalls: a.calls, Model: a.model, FinishReason: a.finish}
 }
 
-// usage returns what the exchange cost: what the endpoint says, or an estimate
-// where an answer began.
-func (a *answer) usage(w *wire, in int) Usage {
+// mostUncounted is the most tokens of an answer that are charged where neither the
+// endpoint says how many they were nor the request how many they may be: no model
+// says more in one go unless it is told to, and a server that sends megabytes of
+// garbage has not been asked to be paid for them.
+const mostUncounted = 16_000
+
+// usage returns what the exchange cost: what the endpoint says, within what the
+// model's window (0 if not known) allows, or an estimate where an answer began.
+func (a *answer) usage(w *wire, in, maxOut, window int) Usage {
 	switch {
 	case !w.sent:
 		return Usage{}
 	case w.status == 0 || w.status >= 300:
 		return Usage{Calls: 1}
 	case a.counted.PromptTokens+a.counted.CompletionTokens > 0:
-		return Usage{Calls: 1, TokensIn: credible(a.counted.PromptTokens), TokensOut: credible(a.counted.CompletionTokens)}
+		return Usage{Calls: 1, TokensIn: credible(a.counted.PromptTokens, window), TokensOut: credible(a.counted.CompletionTokens, window)}
 	}
 	parts := []string{a.text.String()}
 	for _, call := range a.calls {
 		parts = append(parts, call.Name, call.Arguments)
 	}
-	return Usage{Calls: 1, TokensIn: in, TokensOut: estimate(parts...), Estimated: true}
+	if maxOut == 0 {
+		maxOut = mostUncounted
+	}
+	return Usage{Calls: 1, TokensIn: in, TokensOut: min(estimate(parts...), maxOut), Estimated: true}
 }
 
 // credible bounds a count that the endpoint gives, so that a wrong one cannot
-// fill an account up again.
-func credible(tokens int) int { return min(max(0, tokens), 1<<30) }
+// fill an account up: nothing is longer than the model's window, as far as that
+// is known.
+func credible(tokens, window int) int {
+	if window == 0 {
+		window = 1 << 30
+	}
+	return min(max(0, tokens), window)
+}

@@ -26,10 +26,13 @@ const (
 	lockRetry = 2 * time.Millisecond
 )
 
-// Limits are what one agent may spend in one UTC day; 0 is no limit.
+// Limits are what one agent may spend in one UTC day, and all agents of the home
+// together; 0 is no limit.
 type Limits struct {
-	DailyTokens int
-	DailyCalls  int
+	DailyTokens int `json:"daily_tokens"`
+	DailyCalls  int `json:"daily_calls"`
+	TotalTokens int `json:"total_tokens"`
+	TotalCalls  int `json:"total_calls"`
 }
 
 // Used is what an agent has spent in one day. Reserved tokens belong to calls
@@ -48,6 +51,7 @@ func (u Used) Tokens() int { return u.TokensIn + u.TokensOut + u.Reserved }
 type Day struct {
 	Date     string    `json:"date"` // UTC, 2006-01-02
 	Used     Used      `json:"used"`
+	All      Used      `json:"all"` // of all agents of the home
 	Limits   Limits    `json:"limits"`
 	ResetsAt time.Time `json:"resets_at"`
 	// Damaged are files of the ledger that could not be read and were put aside;
@@ -57,8 +61,8 @@ type Day struct {
 
 // OverError says which limit a call would have broken. It is an ErrDenied.
 type OverError struct {
-	Agent    memory.AgentID
-	What     string // "tokens" or "calls"
+	Agent    memory.AgentID // "" where it is the limit of all agents together
+	What     string         // "tokens" or "calls"
 	Used     int
 	Wanted   int
 	Limit    int
@@ -66,8 +70,12 @@ type OverError struct {
 }
 
 func (e *OverError) Error() string {
-	return fmt.Sprintf("agent %s has spent %d of %d %s today and needs %d more: no model call before %s",
-		e.Agent, e.Used, e.Limit, e.What, e.Wanted, e.ResetsAt.Format(time.RFC3339))
+	who := "all agents together have"
+	if e.Agent != "" {
+		who = "agent " + string(e.Agent) + " has"
+	}
+	return fmt.Sprintf("%s spent %d of %d %s today and needs %d more: no model call before %s",
+		who, e.Used, e.Limit, e.What, e.Wanted, e.ResetsAt.Format(time.RFC3339))
 }
 
 // Unwrap makes every OverError an ErrDenied.
@@ -112,7 +120,7 @@ func (l *Ledger) Reserve(ctx context.Context, agent memory.AgentID, tokens int) 
 	t := &Ticket{ledger: l, agent: agent, date: l.today(), reserved: tokens}
 	err := l.change(ctx, func(b *book) error {
 		used := b.Days[t.date][agent]
-		if err := l.over(agent, used, tokens); err != nil {
+		if err := l.over(agent, used, b.total(t.date), tokens); err != nil {
 			return err
 		}
 		used.Calls++
@@ -155,8 +163,41 @@ func (l *Ledger) Today(agent memory.AgentID) (Day, error) {
 	case err != nil:
 		return Day{}, err
 	}
-	day.Used, day.Damaged = b.Days[day.Date][agent], b.Damaged
+	day.Used, day.All, day.Damaged = b.Days[day.Date][agent], b.total(day.Date), b.Damaged
 	return day, nil
+}
+
+// Between returns what an agent has spent in the UTC days from one to another,
+// both included, as far back as the ledger goes (35 days). It writes nothing.
+func (l *Ledger) Between(agent memory.AgentID, from, to time.Time) (Used, error) {
+	var sum Used
+	b, err := l.read()
+	if err != nil {
+		return sum, err
+	}
+	first, last := from.UTC().Format(time.DateOnly), to.UTC().Format(time.DateOnly)
+	for date, agents := range b.Days {
+		if date >= first && date <= last {
+			sum.add(agents[agent])
+		}
+	}
+	return sum, nil
+}
+
+func (u *Used) add(more Used) {
+	u.Calls += more.Calls
+	u.TokensIn += more.TokensIn
+	u.TokensOut += more.TokensOut
+	u.Reserved += more.Reserved
+}
+
+// total is what all agents have spent in a day.
+func (b *book) total(date string) Used {
+	var sum Used
+	for _, used := range b.Days[date] {
+		sum.add(used)
+	}
+	return sum
 }
 
 func (l *Ledger) today() string { return l.now().UTC().Format(time.DateOnly) }
@@ -165,18 +206,26 @@ func (l *Ledger) resetsAt() time.Time {
 	return l.now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 }
 
-func (l *Ledger) over(agent memory.AgentID, used Used, tokens int) error {
+// over answers an OverError where a call of so many tokens would break a limit of
+// the agent, or of all.
+func (l *Ledger) over(agent memory.AgentID, used, all Used, tokens int) error {
 	limits := l.limits(agent)
-	e := &OverError{Agent: agent, ResetsAt: l.resetsAt()}
-	switch {
-	case limits.DailyCalls > 0 && used.Calls >= limits.DailyCalls:
-		e.What, e.Used, e.Wanted, e.Limit = "calls", used.Calls, 1, limits.DailyCalls
-	case limits.DailyTokens > 0 && used.Tokens()+tokens > limits.DailyTokens:
-		e.What, e.Used, e.Wanted, e.Limit = "tokens", used.Tokens(), tokens, limits.DailyTokens
-	default:
-		return nil
+	for _, bound := range []struct {
+		agent                memory.AgentID
+		what, key            string
+		used, wanted, atMost int
+	}{
+		{agent, "calls", "daily_calls", used.Calls, 1, limits.DailyCalls},
+		{agent, "tokens", "daily_tokens", used.Tokens(), tokens, limits.DailyTokens},
+		{"", "calls", "total_calls", all.Calls, 1, limits.TotalCalls},
+		{"", "tokens", "total_tokens", all.Tokens(), tokens, limits.TotalTokens},
+	} {
+		if bound.atMost > 0 && bound.used+bound.wanted > bound.atMost {
+			e := &OverError{Agent: bound.agent, What: bound.what, Used: bound.used, Wanted: bound.wanted, Limit: bound.atMost, ResetsAt: l.resetsAt()}
+			return memory.WithHint(e, "raise spend."+bound.key+" or set it to 0 for no limit")
+		}
 	}
-	return memory.WithHint(e, "raise spend.daily_"+e.What+" or set it to 0 for no limit")
+	return nil
 }
 
 // change edits the book under the lock that all processes of the home share.

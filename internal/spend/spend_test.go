@@ -342,3 +342,29 @@ func BenchmarkCall(b *testing.B) {
 		}
 	}
 }
+
+func TestAllAgentsTogether(t *testing.T) {
+	c := at("2026-11-20T12:00:00Z")
+	l, _ := open(t, Limits{DailyTokens: 800, TotalTokens: 1000, TotalCalls: 3}, c)
+	mustReserve(t, l, "a", 600)
+	_, err := l.Reserve(t.Context(), "b", 500)
+	var over *OverError
+	if !errors.As(err, &over) || over.Agent != "" || over.Used != 600 || !strings.Contains(err.Error(), "all agents together have spent 600 of 1000 tokens") ||
+		memory.HintOf(err) != "raise spend.total_tokens or set it to 0 for no limit" {
+		t.Errorf("over the tokens of all: %v (%q)", err, memory.HintOf(err))
+	}
+	mustReserve(t, l, "b", 400)
+	mustReserve(t, l, "c", 0)
+	if _, err := l.Reserve(t.Context(), "d", 0); !errors.As(err, &over) || over.What != "calls" || over.Agent != "" {
+		t.Errorf("over the calls of all: %v", err)
+	}
+	day, err := l.Today("b")
+	if err != nil || day.Used.Tokens() != 400 || day.All.Tokens() != 1000 || day.All.Calls != 3 {
+		t.Errorf("today: %+v, %v", day, err)
+	}
+	c.Time = c.Add(24 * time.Hour)
+	mustReserve(t, l, "a", 50)
+	if sum, err := l.Between("a", c.Add(-24*time.Hour), c.Time); err != nil || sum.Tokens() != 650 || sum.Calls != 2 {
+		t.Errorf("two days of a: %+v, %v", sum, err)
+	}
+}

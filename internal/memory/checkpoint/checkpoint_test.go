@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/distill"
@@ -443,5 +444,84 @@ func TestRulesWithoutModel(t *testing.T) {
 		if it.Provisional || len(it.Evidence) == 0 {
 			t.Errorf("item %+v", it)
 		}
+	}
+}
+
+// TestUselessModelIsNotPaidForEver has a model answer garbage to every batch: a run
+// gives up, and comes to what is new all the same when the model is well again.
+func TestUselessModelIsNotPaidForEver(t *testing.T) {
+	garbage := true
+	model := &echo{edit: func(distill.Batch, *distill.Reply) ([]byte, error) {
+		if garbage {
+			return []byte("garbage"), nil
+		}
+		return nil, nil
+	}}
+	w := newWorld(t, model)
+	ids := w.say(t, sayings(0, 200)...)
+	res := w.checkpoint(t)
+	if model.calls != mayBeUseless || res.StoppedBy != ByModel || !strings.Contains(res.Stopped, "12 answers of the model in a row") || res.BacklogLeft == 0 || !res.Failed() {
+		t.Errorf("first run: %d calls, %+v", model.calls, res)
+	}
+	model.calls = 0
+	if w.checkpoint(t); model.calls > 2*mayBeUseless {
+		t.Errorf("second run: %d calls", model.calls)
+	}
+	garbage = false
+	if res := w.checkpoint(t); res.BacklogLeft != 0 || len(res.Parked) != 0 || res.Failed() {
+		t.Errorf("with the model well again: %+v", res)
+	}
+	distilledOnce(t, w, ids)
+}
+
+func TestEstimateAsksNobody(t *testing.T) {
+	model := &echo{}
+	w := newWorld(t, model)
+	ids := w.say(t, sayings(0, 40)...)
+	estimate := func() Estimate {
+		t.Helper()
+		res, err := w.service.Checkpoint(t.Context(), "a", Request{Estimate: true})
+		if err != nil || res.Estimate == nil || res.Failed() || res.Batches != 0 {
+			t.Fatalf("estimate: %+v, %v", res, err)
+		}
+		return *res.Estimate
+	}
+	before := w.health(t).LastSeq
+	first := estimate()
+	if model.calls != 0 || w.health(t).LastSeq != before {
+		t.Errorf("the estimate made %d calls and %d events", model.calls, w.health(t).LastSeq-before)
+	}
+	res := w.checkpoint(t)
+	if first.Batches != res.Batches || first.Events != res.Events || first.Calls != model.calls || first.TokensIn < 100*first.Calls || !strings.Contains(first.How, "none is known yet") {
+		t.Errorf("estimated %+v, done %+v with %d calls", first, res, model.calls)
+	}
+	if e := estimate(); e.Calls != 0 || e.Tokens() != 0 {
+		t.Errorf("nothing is left, and the estimate is %+v", e)
+	}
+	again, err := w.service.Estimate(t.Context(), "a", 0)
+	if err != nil || again.Events != len(ids) || !strings.Contains(again.How, "last") {
+		t.Errorf("from the beginning: %+v, %v", again, err)
+	}
+	free := sameWorld(t, w.dir, nil)
+	if e, err := free.service.Estimate(t.Context(), "a", 0); err != nil || e.Calls != 0 || e.Events != len(ids) {
+		t.Errorf("without a model: %+v, %v", e, err)
+	}
+}
+
+func TestCostOfItems(t *testing.T) {
+	w := newWorld(t, &echo{})
+	begin := time.Now()
+	if c, err := w.store.Cost(t.Context(), begin, begin.Add(time.Hour)); err != nil || c != (working.Cost{}) {
+		t.Errorf("before anything: %+v, %v", c, err)
+	}
+	w.say(t, sayings(0, 6)...)
+	res := w.checkpoint(t)
+	c, err := w.store.Cost(t.Context(), begin.Add(-time.Second), begin.Add(time.Hour))
+	want := working.Cost{Checkpoints: res.Batches, Items: 6, TokensIn: res.TokensIn, TokensOut: res.TokensOut, PerItem: float64(res.TokensIn+res.TokensOut) / 6}
+	if err != nil || c != want {
+		t.Errorf("%+v, %v, want %+v", c, err, want)
+	}
+	if c, err := w.store.Cost(t.Context(), begin.Add(-time.Hour), begin.Add(-time.Second)); err != nil || c.Checkpoints != 0 {
+		t.Errorf("an hour before: %+v, %v", c, err)
 	}
 }

@@ -30,16 +30,17 @@ func (r *run) distil(ctx context.Context, b batch, record memory.Checkpoint) (ou
 	case ctx.Err() != nil:
 		return away, "", context.Cause(ctx)
 	case errors.Is(err, memory.ErrDenied):
-		r.res.Stopped = r.reason(err)
+		r.res.Stopped, r.res.StoppedBy = r.reason(err), BySpend
 		return away, "", errStop
 	case isStructural(err), errors.Is(err, memory.ErrInvalid):
 		r.reached, r.misses = true, 0
+		r.useless++
 		return refused, r.reason(err), nil
 	default:
 		r.misses++
 		return away, r.reason(err), nil
 	}
-	r.reached, r.misses = true, 0
+	r.reached, r.misses, r.useless = true, 0, 0
 	record.Model, record.TokensIn, record.TokensOut = usage.Model, usage.TokensIn, usage.TokensOut
 	return distilled, "", r.apply(ctx, record, r.judge(b, reply, &record))
 }

@@ -22,6 +22,7 @@ type run struct {
 	offLine bool // the model was away, and the rules do its work
 	reached bool // the distiller has answered in this run
 	misses  int  // calls without an answer since then
+	useless int  // answers in a row that were of no use
 	res     Result
 }
 
@@ -128,10 +129,14 @@ func (r *run) retryParked(ctx context.Context) ([]memory.ParkedNote, error) {
 		if err != nil {
 			return nil, err
 		}
+		if r.useless >= mayBeUseless {
+			break // the rest waits for the next run, so that the backlog gets its turn
+		}
 		if what == away {
 			return progress.Parked[i:], nil
 		}
 	}
+	r.useless = 0
 	return nil, nil
 }
 
@@ -183,7 +188,7 @@ func (r *run) backlog(ctx context.Context) error {
 // done reports whether the run has dealt with as many batches as it may.
 func (r *run) done() bool {
 	if r.most > 0 && r.res.Batches >= r.most {
-		r.res.Stopped = fmt.Sprintf("%d batches were asked for", r.most)
+		r.res.Stopped, r.res.StoppedBy = fmt.Sprintf("%d batches were asked for", r.most), ByLimit
 		return true
 	}
 	return false
@@ -196,6 +201,11 @@ const (
 	mayBeAway = 2
 	maxMisses = 12
 )
+
+// mayBeUseless is the number of answers in a row that are of no use before a run
+// gives up: it is the model then, not the turns, and each of them is paid for. It
+// is more than the halvings that find the turn to blame in a batch.
+const mayBeUseless = 12
 
 // try distils a new batch. Where that fails the batch is parked, or distilled by
 // the rules until the model is back.
@@ -216,8 +226,12 @@ func (r *run) try(ctx context.Context, b batch) error {
 	if err := r.apply(ctx, record, nil); err != nil {
 		return err
 	}
+	if r.useless >= mayBeUseless {
+		r.res.Stopped, r.res.StoppedBy = fmt.Sprintf("%d answers of the model in a row could not be used: %s", r.useless, reason), ByModel
+		return errStop
+	}
 	if what == away && (!r.reached || r.misses >= mayBeAway) {
-		r.res.Stopped = reason
+		r.res.Stopped, r.res.StoppedBy = reason, ByModel
 		return errStop
 	}
 	return nil
@@ -252,10 +266,10 @@ func (r *run) retry(ctx context.Context, note memory.ParkedNote) (outcome, error
 	if err != nil || what == distilled || what == away && (!r.reached || r.misses > maxMisses) {
 		return what, err
 	}
-	if len(b.Events) > 1 {
+	if len(b.Events) > 1 && r.useless < mayBeUseless {
 		return r.halve(ctx, note, b.Events)
 	}
-	if note.Attempts >= recordedAttempts {
+	if note.Attempts >= recordedAttempts || len(b.Events) > 1 {
 		return refused, nil
 	}
 	record.Mode, record.Parked = working.ModeParked, &memory.ParkedNote{Range: b.span, Reason: reason, Attempts: note.Attempts + 1}

@@ -85,7 +85,8 @@ func (s *Service) Ops() []op.Op {
 
 // Request is the input of memory.checkpoint.
 type Request struct {
-	Batches int `json:"batches,omitempty" jsonschema:"most batches to distil; 0 or absent for all that is there"`
+	Batches  int  `json:"batches,omitempty" jsonschema:"most batches to distil; 0 or absent for all that is there"`
+	Estimate bool `json:"estimate,omitempty" jsonschema:"only say what distilling everything would cost; no model is asked and nothing changes"`
 }
 
 // Result is the output of memory.checkpoint.
@@ -105,13 +106,30 @@ type Result struct {
 	Mode        string              `json:"mode" jsonschema:"model or rules; offline where the model was away; empty if there was nothing to do"`
 	Model       string              `json:"model"`
 	Stopped     string              `json:"stopped" jsonschema:"why it ended before everything was dealt with; empty if it did not"`
+	StoppedBy   Reason              `json:"stopped_by" jsonschema:"spend, model or asked; empty if it was not stopped"`
+	Estimate    *Estimate           `json:"estimate,omitempty" jsonschema:"what a run would cost, where that was asked for"`
 }
 
+// Reason is the class of why a run ended before everything was dealt with.
+type Reason string
+
+// The reasons.
+const (
+	BySpend Reason = "spend" // a budget is used up, or the model's account refuses
+	ByModel Reason = "model" // it does not answer, or not in a form that can be used
+	ByLimit Reason = "asked" // Request.Batches
+)
+
 // Failed reports whether something was left undistilled that should not have been.
-func (res Result) Failed() bool { return len(res.Parked) > 0 || res.Stopped != "" }
+func (res Result) Failed() bool {
+	return res.Estimate == nil && (len(res.Parked) > 0 || res.Stopped != "")
+}
 
 // Text says in a few lines what a run has done.
 func (res Result) Text() string {
+	if res.Estimate != nil {
+		return res.Estimate.Text()
+	}
 	var b strings.Builder
 	if res.Batches == 0 && res.Stopped == "" {
 		b.WriteString("Nothing new to distil.\n")
@@ -138,6 +156,12 @@ func (res Result) Text() string {
 func (s *Service) Checkpoint(ctx context.Context, agent memory.AgentID, in Request) (Result, error) {
 	if in.Batches < 0 {
 		return Result{}, &memory.FieldError{Field: "batches", Reason: "must not be negative"}
+	}
+	if in.Estimate {
+		e, err := s.Estimate(ctx, agent, -1)
+		res := emptyResult()
+		res.Estimate = &e
+		return res, err
 	}
 	a, release, err := s.opts.Write(ctx, agent)
 	if err != nil {
