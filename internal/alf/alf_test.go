@@ -33,6 +33,8 @@ func TestTimes(t *testing.T) {
 		"2026-05-04":                       "",
 		"yesterday":                        "",
 		"+9999999999999-01-02T00:00:00Z":   "",
+		"0001-01-01T00:00:00Z":             "0001-01-01T00:00:00Z",
+		"2026-05-04t09:30:00z":             "2026-05-04T09:30:00Z",
 		"2026-02-30T00:00:00Z":             "",
 		"2026-05-04T09:30:00.1234567891Z ": "",
 	} {
@@ -94,7 +96,8 @@ func TestUnknownMembers(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	nulls := strings.Replace(smallRecord, `"status"`, `"tags":null,"status"`, 1)
+	with := func(member string) string { return strings.Replace(smallRecord, `"status"`, member+`,"status"`, 1) }
+	nulls := with(`"tags":null`)
 	for name, tc := range map[string]struct {
 		archive []byte
 		want    string
@@ -122,6 +125,17 @@ func TestBadInput(t *testing.T) {
 		"no content":       {withRecords(t, 1, strings.Replace(smallRecord, `"tea"`, `""`, 1)), "content is missing or empty"},
 		"confidence":       {withRecords(t, 1, strings.Replace(smallRecord, `"status"`, `"confidence":9,"status"`, 1)), "between 0 and 1"},
 		"dimensions":       {withRecords(t, 1, strings.Replace(smallRecord, `"status"`, `"embeddings":[{"model":"m","dimensions":3,"vector":[1],"computed_at":"2026-05-04T09:30:00Z","source":"runtime"}],"status"`, 1)), "the vector has 1"},
+		"null in an array": {withRecords(t, 1, with(`"tags":["a",null]`)), "must not hold null"},
+		"null in a vector": {withRecords(t, 1, with(`"embeddings":[{"model":"m","dimensions":1,"vector":[null],"computed_at":"2026-05-04T09:30:00Z","source":"runtime"}]`)), "must not hold null"},
+		"no vector":        {withRecords(t, 1, with(`"embeddings":[{"model":"m","dimensions":0,"computed_at":"2026-05-04T09:30:00Z","source":"runtime"}]`)), "vector is missing"},
+		"nameless entity":  {withRecords(t, 1, with(`"entities":[{"type":"person"}]`)), "entities[0].name is missing"},
+		"related to none":  {withRecords(t, 1, with(`"related_records":[{"relation":"r"}]`)), "related_records[0].id is missing"},
+		"negative version": {withRecords(t, 1, strings.Replace(smallRecord, `"runtime":"openclaw"`, `"runtime":"openclaw","identity_version":-1`, 1)), "identity_version must be 1 or more"},
+		"negative count":   {layered(t, `"principals":{"count":-1,"file":"p"}`, `{"principals":[]}`), "principals.count must not be negative"},
+		"no framework":     {layered(t, `"identity":{"version":1,"file":"p"}`, `{"structured":{"psychology":{"personality_traits":{"scores":{}}}}}`), "personality_traits.framework is missing"},
+		"null in a map":    {layered(t, `"identity":{"version":1,"file":"p"}`, `{"prose":{"custom_blocks":{"k":null}}}`), "must not hold null"},
+		"no capabilities":  {layered(t, `"identity":{"version":1,"file":"p"}`, `{"structured":{"sub_agents":[{"name":"n","status":"active"}]}}`), "sub_agents[0].capabilities is missing"},
+		"hints":            {pack(t, entry{name: "manifest.json", text: strings.Replace(smallManifest, `"layers"`, `"runtime_hints":"fast","layers"`, 1)}), "runtime_hints"},
 		"count":            {withRecords(t, 2, smallRecord), "and there are 1"},
 		"version":          {pack(t, entry{name: "manifest.json", text: strings.Replace(smallManifest, "1.0.0", "1.0.0-rc.1", 1)}), "of the form 1.0.0"},
 		"checksum":         {pack(t, entry{name: "manifest.json", text: strings.Replace(smallManifest, `"layers"`, `"checksum":"md5","layers"`, 1)}), "algorithm:hex"},
@@ -144,6 +158,11 @@ func TestBadInput(t *testing.T) {
 			}
 		})
 	}
+}
+
+// layered is an archive whose manifest names a layer in the entry p.
+func layered(t *testing.T, layer, document string) []byte {
+	return pack(t, entry{name: "manifest.json", text: strings.Replace(smallManifest, `"layers":{}`, `"layers":{`+layer+`}`, 1)}, entry{name: "p", text: document})
 }
 
 // relabel returns an archive whose entry claims another method of packing.

@@ -133,6 +133,13 @@ func cutMember(name string) (first, rest string) {
 	return name, ""
 }
 
+// identityRequired are the members that must be there in what an identity has.
+var identityRequired = []string{
+	"structured.names.primary", "structured.psychology.personality_traits.framework", "structured.psychology.personality_traits.scores",
+	"structured.capabilities.*.name", "structured.sub_agents.*.name", "structured.sub_agents.*.capabilities", "structured.sub_agents.*.status",
+	"structured.sub_agents.*.capabilities.*.name",
+}
+
 func (id *Identity) check(f *findings, entry string, agent uuid.UUID) {
 	f.must(id.ID != uuid.Nil, entry+"#id", "is missing")
 	f.must(id.AgentID == agent, entry+"#agent_id", "is not the manifest's agent")

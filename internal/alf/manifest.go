@@ -30,7 +30,7 @@ type Manifest struct {
 	ALFVersion   string         `json:"alf_version"`
 	CreatedAt    Time           `json:"created_at"`
 	Agent        Agent          `json:"agent"`
-	RuntimeHints jsontext.Value `json:"runtime_hints,omitzero"`
+	RuntimeHints *RuntimeHints  `json:"runtime_hints,omitzero"`
 	Sync         *Sync          `json:"sync,omitzero"`
 	Layers       Layers         `json:"layers"`
 	RawSources   List[string]   `json:"raw_sources,omitzero"`
@@ -46,6 +46,16 @@ type Agent struct {
 	SourceRuntimeVersion string         `json:"source_runtime_version,omitzero"`
 	Exporter             string         `json:"exporter,omitzero"` // "openclawssy" where the checksum is of our form
 	Unknown              jsontext.Value `json:",embed"`
+}
+
+// RuntimeHints say what the agent ran on.
+type RuntimeHints struct {
+	PrimaryModel  string         `json:"primary_model"`
+	LastModel     string         `json:"last_model"`
+	Provider      string         `json:"provider,omitzero"`
+	ContextWindow uint64         `json:"context_window,omitzero"` // tokens
+	Notes         string         `json:"notes,omitzero"`
+	Unknown       jsontext.Value `json:",embed"`
 }
 
 // Sync is the place of an archive in a chain of deltas.

@@ -96,7 +96,7 @@ type Entity struct {
 type Embed struct {
 	Model      string         `json:"model"` // provider/model
 	Dimensions int            `json:"dimensions"`
-	Vector     List[float64]  `json:"vector"`
+	Vector     Vector         `json:"vector"`
 	ComputedAt Time           `json:"computed_at"`
 	Source     string         `json:"source"` // runtime, sync_service or import_adapter
 	Unknown    jsontext.Value `json:",embed"`
@@ -177,6 +177,10 @@ var (
 	extractionMethods = []string{"", AgentWritten, LLMExtracted, UserAuthored, Migrated}
 )
 
+// recordRequired are the members that the elements of a record's lists must
+// have, empty ones too.
+var recordRequired = []string{"entities.*.name", "entities.*.type", "related_records.*.id", "related_records.*.relation"}
+
 // check adds what is wrong with the record to the findings; at is its place.
 func (r *Record) check(f *findings, at string) {
 	f.must(r.ID != uuid.Nil, at+"id", "is missing")
@@ -187,6 +191,7 @@ func (r *Record) check(f *findings, at string) {
 	f.must(!r.Temporal.CreatedAt.IsZero(), at+"temporal.created_at", "is missing")
 	f.must(r.Status != "", at+"status", "is missing or empty")
 	f.must(r.Namespace != "", at+"namespace", "is missing or empty")
+	f.must(r.Source.IdentityVersion >= 0, at+"source.identity_version", "must be 1 or more")
 	if c := r.Confidence; c != nil {
 		f.must(!math.IsNaN(*c) && *c >= 0 && *c <= 1, at+"confidence", "must be between 0 and 1")
 	}
@@ -194,7 +199,9 @@ func (r *Record) check(f *findings, at string) {
 		where := fmt.Sprintf("%sembeddings[%d].", at, i)
 		f.must(e.Dimensions == len(e.Vector), where+"dimensions", fmt.Sprintf("is %d, but the vector has %d", e.Dimensions, len(e.Vector)))
 		f.must(e.Model != "", where+"model", "is missing or empty")
+		f.must(e.Vector != nil, where+"vector", "is missing")
 		f.must(!e.ComputedAt.IsZero(), where+"computed_at", "is missing")
+		f.must(e.Source != "", where+"source", "is missing or empty")
 	}
 	f.should(r.MemoryType == "" || slices.Contains(memoryTypes, r.MemoryType), at+"memory_type", "is not known: "+r.MemoryType)
 	f.should(r.Status == "" || slices.Contains(statuses, r.Status), at+"status", "is not known: "+r.Status)

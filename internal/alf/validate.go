@@ -136,6 +136,8 @@ func (v *validator) header(entry, version, checksum string) {
 	v.must(checksum == "" || validChecksum(checksum), entry+"#checksum", "must be of the form algorithm:hex")
 }
 
+const negative = "must not be negative"
+
 func (v *validator) archive() {
 	var m Manifest
 	if !v.document(manifestName, &m, manifestRequired...) {
@@ -149,14 +151,17 @@ func (v *validator) archive() {
 	l := m.Layers
 	if l.Identity != nil {
 		var id Identity
-		if v.document(l.Identity.File, &id) {
+		v.must(l.Identity.Version >= 0, manifestName+"#layers.identity.version", negative)
+		if v.document(l.Identity.File, &id, identityRequired...) {
 			id.check(&v.findings, l.Identity.File, m.Agent.ID)
 		}
 	}
 	if l.Principals != nil {
+		v.must(l.Principals.Count >= 0, manifestName+"#layers.principals.count", negative)
 		v.principals(l.Principals.File, l.Principals.Count)
 	}
 	if l.Credentials != nil {
+		v.must(l.Credentials.Count >= 0, manifestName+"#layers.credentials.count", negative)
 		v.credentials(l.Credentials.File, l.Credentials.Count)
 	}
 	if l.Attachments != nil {
@@ -237,6 +242,7 @@ func (v *validator) partition(file string) {
 			continue
 		}
 		r.check(&v.findings, at.String()+"#")
+		v.elements(at, text, &r)
 		v.should(!v.ids[r.ID], at.String()+"#id", "stands twice: "+r.ID.String())
 		v.ids[r.ID] = true
 		if r.Source.OriginFile != "" {
@@ -244,6 +250,14 @@ func (v *validator) partition(file string) {
 				v.warnf(at.String()+"#source.origin_file", "%v", err)
 			}
 		}
+	}
+}
+
+// elements checks that what a record's lists hold has its members; text is the
+// record's line.
+func (v *validator) elements(at lineAt, text []byte, r *Record) {
+	if len(r.Entities)+len(r.RelatedRecords) > 0 {
+		v.required(at.String(), text, recordRequired)
 	}
 }
 
@@ -262,7 +276,7 @@ func (v *validator) delta() {
 	c := m.Changes
 	if c.Identity != nil && c.Identity.File != "" {
 		var id Identity
-		if v.document(c.Identity.File, &id) {
+		if v.document(c.Identity.File, &id, identityRequired...) {
 			id.check(&v.findings, c.Identity.File, m.Agent.ID)
 		}
 	}
@@ -298,6 +312,7 @@ func (v *validator) changes(file string, told int) {
 		switch c.Operation {
 		case Create, Update:
 			c.check(&v.findings, at.String()+"#")
+			v.elements(at, text, &c.Record)
 		case Delete:
 			v.must(c.ID != uuid.Nil, at.String()+"#id", "is missing")
 			v.should(c.Content != "", at.String(), "deletes without the record: the client alf cannot read that")

@@ -1,6 +1,7 @@
 package alf
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,11 +15,21 @@ import (
 
 // Time is an instant as the format writes it: UTC with 0, 3, 6 or 9 digits of
 // fraction. Any zone is read, and a blank in place of the T; a time without a
-// zone or without seconds is refused. The zero Time is an absent one.
-type Time struct{ time.Time }
+// zone or without seconds is refused. The zero Time is an absent one, and no
+// instant: year 1 has a first second too.
+type Time struct {
+	time.Time
+	there bool
+}
 
 // At returns t as the format keeps it.
-func At(t time.Time) Time { return Time{t.UTC()} }
+func At(t time.Time) Time { return Time{t.UTC(), true} }
+
+// IsZero reports whether the time is absent.
+func (t Time) IsZero() bool { return !t.there }
+
+// Equal reports whether both are the same instant, or both absent.
+func (t Time) Equal(other Time) bool { return t.there == other.there && t.Time.Equal(other.Time) }
 
 // String returns the written form. A year of other than four digits is signed.
 func (t Time) String() string {
@@ -48,7 +59,7 @@ func day(t time.Time) string {
 
 // ParseTime reads the forms that Time describes.
 func ParseTime(s string) (Time, error) {
-	text, shift := s, 0
+	text, shift := strings.ToUpper(s), 0 // RFC 3339 allows t and z
 	if signed := text != "" && (text[0] == '+' || text[0] == '-'); signed {
 		// Go reads years of four digits: take one that has the same days.
 		year, rest, found := cutYear(text)
@@ -106,26 +117,81 @@ func (t *Time) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // refuse the whole archive for a null in its place.
 type List[T any] []T
 
-// UnmarshalJSONFrom reads an array and refuses null.
+// UnmarshalJSONFrom reads an array and refuses null, also as an element unless
+// the elements are any JSON.
 func (l *List[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if dec.PeekKind() == 'n' {
+	if kind := dec.PeekKind(); kind == 'n' {
 		return errNullList
+	} else if kind != '[' {
+		return json.UnmarshalDecode(dec, (*[]T)(l)) // says what is wrong
 	}
-	return json.UnmarshalDecode(dec, (*[]T)(l))
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	_, any := any(*new(T)).(jsontext.Value)
+	out := List[T]{}
+	for dec.PeekKind() != ']' {
+		if dec.PeekKind() == 'n' && !any {
+			return errNullElement
+		}
+		var element T
+		if err := json.UnmarshalDecode(dec, &element); err != nil {
+			return err
+		}
+		out = append(out, element)
+	}
+	*l = out
+	_, err := dec.ReadToken()
+	return err
+}
+
+// Vector is an embedding; a list that is read in one go, for it is long.
+type Vector []float64
+
+// UnmarshalJSONFrom reads an array of numbers and refuses null in it and for it.
+func (v *Vector) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	raw, err := dec.ReadValue()
+	switch {
+	case err != nil:
+		return err
+	case raw.Kind() == 'n':
+		return errNullList
+	case raw.Kind() == '[' && bytes.IndexByte(raw, 'n') >= 0:
+		return errNullElement
+	}
+	return json.Unmarshal(raw, (*[]float64)(v))
 }
 
 // Map is an object of free keys that may be absent and never null.
 type Map[T any] map[string]T
 
-// UnmarshalJSONFrom reads an object and refuses null.
+// UnmarshalJSONFrom reads an object and refuses null, also as a value unless the
+// values are any JSON.
 func (m *Map[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if dec.PeekKind() == 'n' {
 		return errNullList
 	}
-	return json.UnmarshalDecode(dec, (*map[string]T)(m))
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	var values map[string]jsontext.Value
+	if err := json.Unmarshal(raw, &values); err != nil {
+		return err
+	}
+	_, any := any(*new(T)).(jsontext.Value)
+	for _, v := range values {
+		if v.Kind() == 'n' && !any {
+			return errNullElement
+		}
+	}
+	return json.Unmarshal(raw, (*map[string]T)(m))
 }
 
-var errNullList = memory.Errorf(memory.ErrInvalid, "must not be null: leave it out, or write [] or {}")
+var (
+	errNullList    = memory.Errorf(memory.ErrInvalid, "must not be null: leave it out, or write [] or {}")
+	errNullElement = memory.Errorf(memory.ErrInvalid, "must not hold null")
+)
 
 // decode reads one JSON value into v. A key given twice and bytes that are no
 // UTF-8 are refused.

@@ -306,8 +306,8 @@ func (m memoryRow) record(agent uuid.UUID) *alf.Record {
 
 // decodeVector reads a row's vector: little-endian floats of 32 bits where that
 // gives 64 to 4096 of them, else of 64.
-func decodeVector(blob []byte) alf.List[float64] {
-	var out alf.List[float64]
+func decodeVector(blob []byte) alf.Vector {
+	var out alf.Vector
 	switch n := len(blob) / 4; {
 	case len(blob) == 0 || len(blob)%4 != 0:
 	case n >= 64 && n <= 4096:
