@@ -59,10 +59,19 @@ func timezone(user string) string {
 	return ""
 }
 
-// field is a line such as "- **Tone**: casual", with the list items below it.
+// field is a line such as "- **Tone**: casual", or a heading of the third level,
+// with the list items below it.
 type field struct {
 	key, value string
 	items      []string
+	line       bool // no list item itself: items below it need not be indented
+	heading    bool
+}
+
+// takes reports whether a list item belongs to the field; keyed: it has the form
+// of a field.
+func (f field) takes(indented, keyed bool) bool {
+	return f.value == "" && (indented || f.line || f.heading && !keyed)
 }
 
 // fields reads the fields of some lines. A line that is none belongs to rest.
@@ -77,12 +86,18 @@ func fields(lines []string) (list []field, rest []string) {
 		key, value, found := strings.Cut(strings.ReplaceAll(strings.ReplaceAll(item, "**", ""), "__", ""), ":")
 		key = strings.TrimSpace(key)
 		indented := l != "" && (l[0] == ' ' || l[0] == '\t')
+		keyed := found && key != "" && len(strings.Fields(key)) <= 4
+		heading, isHeading := strings.CutPrefix(text, "### ")
 		switch {
-		case indented && isItem && len(list) > 0 && list[len(list)-1].value == "":
+		case isHeading:
+			list = append(list, field{key: strings.ToLower(strings.Trim(heading, " #:")), heading: true})
+		case isItem && len(list) > 0 && list[len(list)-1].takes(indented, keyed):
 			last := &list[len(list)-1]
 			last.items = append(last.items, item)
-		case found && key != "" && len(strings.Fields(key)) <= 4:
-			list = append(list, field{key: strings.ToLower(key), value: strings.TrimSpace(value)})
+		case keyed:
+			list = append(list, field{key: strings.ToLower(key), value: strings.TrimSpace(value), line: !isItem})
+		case !isItem && len(list) > 0 && list[len(list)-1].heading && list[len(list)-1].all() == nil:
+			list[len(list)-1].value = item
 		default:
 			rest = append(rest, item)
 		}

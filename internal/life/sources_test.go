@@ -174,6 +174,22 @@ func checkStructured(t *testing.T, r *alf.Reader) {
 	}
 }
 
+func TestProfileForms(t *testing.T) {
+	for user, want := range map[string][]string{
+		"## Work\nRole: pilot\nProjects:\n- buoys\n- boards: the second\n":         {"pilot", "buoys", "boards: the second"},
+		"## Work\n- Role: pilot\n- Projects:\n  - buoys\n  - boards\n":             {"pilot", "buoys", "boards"},
+		"## Work\n- Projects: buoys, boards\n- Role: pilot\n":                      {"pilot", "buoys", "boards"},
+		"## Work\n### Projects\n\n* buoys\n* boards\n\n### Role\npilot\n":          {"pilot", "buoys", "boards"},
+		"## Work context\n### Details\n- **Role:** pilot\n- __Projects__: buoys\n": {"pilot", "buoys"},
+	} {
+		var p alf.StructuredProfile
+		fillProfile(&p, user)
+		if w := p.WorkContext; w == nil || !slices.Equal(append([]string{w.Role}, w.Projects...), want) {
+			t.Errorf("%q gives %+v, want %q", user, w, want)
+		}
+	}
+}
+
 func TestParity(t *testing.T) {
 	dir := tree(t, map[string]string{"SOUL.md": "# Ada", "MEMORY.md": "tea", "notes.md": "n", "USER.md": "# I\n\n## Work\n\nRole: x\n", "skills/a.sh": "x"})
 	archive, _ := export(t, dir, Keep{}, func(o *ExportOptions) { o.Parity = true })
