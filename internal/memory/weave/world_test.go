@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ type fatal interface {
 type world struct {
 	fatal
 	dir      string
+	mu       sync.Mutex // over clock and ids
 	clock    time.Time
 	ids      int
 	red      *redact.Redactor
@@ -53,9 +55,19 @@ func newWorld(t fatal, dir string) *world {
 	return w
 }
 
-func (w *world) now() time.Time { w.clock = w.clock.Add(time.Second); return w.clock }
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clock = w.clock.Add(time.Second)
+	return w.clock
+}
 
-func (w *world) newID() string { w.ids++; return fmt.Sprintf("%026d", w.ids) }
+func (w *world) newID() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ids++
+	return fmt.Sprintf("%026d", w.ids)
+}
 
 func (w *world) ok(err error) {
 	w.Helper()
