@@ -292,6 +292,19 @@ func (e *exporting) text(text string) string {
 // layers writes identity, principals and credentials, and returns the version of
 // the identity for records to bear; 0 for none.
 func (e *exporting) layers(p prose) (version int64, err error) {
+	if version, err = e.persons(p); err != nil {
+		return 0, err
+	}
+	credentials := credentialsOf(e.Installation.Dir, e.agent, e.notice)
+	if e.done.Credentials = len(credentials); len(credentials) == 0 {
+		return version, nil
+	}
+	return version, e.out.Credentials(alf.Credentials{Credentials: credentials})
+}
+
+// persons writes identity and principals, and returns the version of the
+// identity as layers does.
+func (e *exporting) persons(p prose) (version int64, err error) {
 	id, err := p.identityOf(e.agent, e.past.identity, e.Parity)
 	if err != nil {
 		return 0, err
@@ -308,16 +321,10 @@ func (e *exporting) layers(p prose) (version int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if principals != nil {
-		if err := e.out.Principals(*principals); err != nil {
-			return 0, err
-		}
-	}
-	credentials := credentialsOf(e.Installation.Dir, e.agent, e.notice)
-	if e.done.Credentials = len(credentials); len(credentials) == 0 {
+	if principals == nil {
 		return version, nil
 	}
-	return version, e.out.Credentials(alf.Credentials{Credentials: credentials})
+	return version, e.out.Principals(*principals)
 }
 
 // records writes the workspace's records, those of facts.db and, if wanted, of

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -268,6 +269,9 @@ func TestZeroClaw(t *testing.T) {
 	if diff := cmp.Diff(want, types); diff != "" {
 		t.Fatal(diff)
 	}
+	if id, err := open(t, archive).Identity(); err != nil || id == nil || id.Prose.Soul != "# Zoe" {
+		t.Errorf("identity: %+v, %v", id, err)
+	}
 	copied := filepath.Join(t.TempDir(), "workspace")
 	into := func(archive, dir string, form Form, keep Keep) Imported {
 		done, err := ImportWorkspace(context.Background(), archive, dir, ImportOptions{Mode: Merge, Form: form, Keep: keep, Now: now})
@@ -297,9 +301,13 @@ func TestZeroClaw(t *testing.T) {
 			}
 			continue
 		}
-		for content, kind := range types {
-			if known, whole := want[content]; whole && known != kind {
-				t.Errorf("%s: %q is %s, want %s", form, content, kind, known)
+		all := strings.Join(slices.Collect(maps.Keys(types)), "\n")
+		for content, kind := range want {
+			if now, whole := types[content]; whole && now != kind {
+				t.Errorf("%s: %q is %s, want %s", form, content, now, kind)
+			}
+			if !strings.Contains(all, content) {
+				t.Errorf("%s: %q is lost", form, content)
 			}
 		}
 	}

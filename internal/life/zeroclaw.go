@@ -59,9 +59,8 @@ func ExportZeroClaw(ctx context.Context, w *workspace.Workspace, o ExportOptions
 	if err != nil {
 		return Exported{}, err
 	}
-	e.past = &past{}
-	if last != nil {
-		e.past.checksum, e.past.createdAt = last.Manifest().Checksum, last.Manifest().CreatedAt
+	if e.past, err = remember(last); err != nil {
+		return Exported{}, err
 	}
 	e.done.Size, err = alf.WriteFile(o.Output, func(out io.Writer) (err error) {
 		e.out = alf.NewWriter(out, o.TempDir)
@@ -112,7 +111,7 @@ func (e *exporting) writeZeroClaw(ctx context.Context, was map[string][]*alf.Rec
 	if err != nil {
 		return err
 	}
-	name := ""
+	var p prose
 	for _, f := range files {
 		text, now, err := e.w.Read(f)
 		if err == nil {
@@ -125,9 +124,7 @@ func (e *exporting) writeZeroClaw(ctx context.Context, was map[string][]*alf.Rec
 		if err := e.out.Raw(zeroclaw, f.Path, strings.NewReader(e.inspect(text))); err != nil {
 			return err
 		}
-		if name == "" && (f.Path == "SOUL.md" || f.Path == "IDENTITY.md") {
-			name = title(text)
-		}
+		e.readProse(&p, f)
 		if !f.HasRecords() || !utf8.ValidString(text) {
 			continue
 		}
@@ -142,6 +139,10 @@ func (e *exporting) writeZeroClaw(ctx context.Context, was map[string][]*alf.Rec
 			e.notice(workspace.Notice{File: filepath.Base(db), Skipped: true, Reason: err.Error()})
 		}
 	}
+	if _, err := e.persons(p); err != nil {
+		return err
+	}
+	name := p.name()
 	if name == "" {
 		name = filepath.Base(e.w.Path())
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/openclawssy/openclawssy/internal/alf"
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -57,7 +58,8 @@ func zeroclawFile(r *alf.Record) string {
 }
 
 // zeroclawTargets finds out which Markdown files an archive stands for in a
-// ZeroClaw workspace.
+// ZeroClaw workspace. A verbatim file that does not hold all the records that
+// belong in it is made from those.
 func zeroclawTargets(r *alf.Reader, form Form) (*targets, error) {
 	t := &targets{files: map[string]target{}, managed: map[string]bool{}}
 	for _, f := range r.Raw(zeroclaw) {
@@ -87,11 +89,18 @@ func zeroclawTargets(r *alf.Reader, form Form) (*targets, error) {
 	}
 	for file, g := range byFile {
 		have, there := t.files[file]
-		switch {
-		case there:
-			have.modified = g.modified
-			t.files[file] = have
-		case t.allowed(file):
+		if there {
+			text, err := have.file.Bytes()
+			if err != nil {
+				return nil, err
+			}
+			if !utf8.Valid(text) || agrees(file, string(text), g) {
+				have.modified = g.modified
+				t.files[file] = have
+				continue
+			}
+		}
+		if t.allowed(file) {
 			t.files[file] = target{path: file, text: alf.Compose(g.sections), modified: g.modified}
 		}
 	}
