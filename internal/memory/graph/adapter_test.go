@@ -2,6 +2,8 @@ package graph
 
 import (
 	"context"
+	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -35,4 +37,37 @@ func TestBundleTraitsAreUpdatesOneAfterAnother(t *testing.T) {
 	// costs no trait.
 	r.expect("persona_load", `[]`, `{"agent_id":"x"}`, `"persona_context":{"bold":0.3,"calm":0.8,"live":0.9}`,
 		`{"trait_name":"calm","strength":0.8,"learned_from":["a","b"],`, `{"trait_name":"bold","strength":0.3,"learned_from":[],"last_updated":1772323200}`)
+}
+
+// A recorded change of a trait is a trait to persona_load, as the contract has
+// it; a bundle leaves it out, or the next boot would take the strength away.
+func TestRecordedChangesOfTraits(t *testing.T) {
+	r := newRig(t, nil, nil)
+	r.expect("persona_update", `[{"trait_name":"calm","strength":0.9}]`, `{"agent_id":"x"}`, `"ok":true`)
+	if _, err := r.OnPersonaUpdate(context.Background(), PersonaUpdate{AgentID: "x", PersonaKey: "calm"}, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Boot(context.Background(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	var loaded struct{ Traits []Trait }
+	if err := json.Unmarshal([]byte(r.call("persona_load", `[]`, "")), &loaded); err != nil {
+		t.Fatal(err)
+	}
+	if len(loaded.Traits) != 2 || loaded.Traits[1].Strength != 0 {
+		t.Errorf("persona_load = %+v, want the trait and its change", loaded.Traits)
+	}
+	err := r.View(context.Background(), func(v *View) error {
+		raw, err := v.BuildBundle("x", nil, r.opts.Now(), r.Limits())
+		if err != nil {
+			return err
+		}
+		if n := strings.Count(string(raw), `"trait_name"`); n != 1 {
+			t.Errorf("the bundle has %d traits, want the one: %s", n, raw)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -215,7 +215,7 @@ func (v *View) BuildBundle(agent string, previous []byte, now time.Time, l Limit
 			rows = append(rows, n.appendJSON(nil))
 		}
 	}
-	traits, err := encodeValue(v.Traits(agent, l.PersonaTraits))
+	traits, err := encodeValue(v.CurrentTraits(agent, l.PersonaTraits))
 	if err != nil {
 		return nil, err
 	}

@@ -83,18 +83,29 @@ func (v *View) Trait(agent, name string) (Trait, error) {
 }
 
 // Traits returns the traits of an agent, the strongest first; of two alike the
-// one that was added first. limit bounds their number, 0 does not. A recorded
-// change stands for its trait where there is nothing else.
+// one that was added first. Recorded changes are among them, with a strength of
+// 0, as the contract has it. limit bounds their number, 0 does not.
 func (v *View) Traits(agent string, limit int) []Trait {
-	list, known := []Trait{}, map[string]bool{}
+	return v.traits(agent, limit, func(*Node) bool { return true })
+}
+
+// CurrentTraits is Traits without the recorded changes of traits that exist:
+// read in again they would take the trait's strength away.
+func (v *View) CurrentTraits(agent string, limit int) []Trait {
+	known := map[string]bool{}
 	for n := range v.NodesOf(Persona) {
 		if n.AgentID == agent && !n.isChange() {
 			known[TraitOf(n).TraitName] = true
 		}
 	}
+	return v.traits(agent, limit, func(n *Node) bool { return !n.isChange() || !known[TraitOf(n).TraitName] })
+}
+
+func (v *View) traits(agent string, limit int, wanted func(*Node) bool) []Trait {
+	list := []Trait{}
 	for n := range v.NodesOf(Persona) {
-		if t := TraitOf(n); n.AgentID == agent && !(n.isChange() && known[t.TraitName]) {
-			list = append(list, t)
+		if n.AgentID == agent && wanted(n) {
+			list = append(list, TraitOf(n))
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Trait) int { return cmp.Compare(b.Strength, a.Strength) })
@@ -107,7 +118,7 @@ func (v *View) Traits(agent string, limit int) []Trait {
 // ActiveTraits returns those of an agent's traits that are strong enough, at
 // least 0.1, and were updated within a number of days, the strongest first.
 func (v *View) ActiveTraits(agent string, now float64, days int) []Trait {
-	return slices.DeleteFunc(v.Traits(agent, 0), func(t Trait) bool {
+	return slices.DeleteFunc(v.CurrentTraits(agent, 0), func(t Trait) bool {
 		return t.Strength < leastStrength || float64(t.LastUpdated) < now-float64(days)*86400
 	})
 }
