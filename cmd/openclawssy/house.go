@@ -58,6 +58,8 @@ type house struct {
 	recorder   *weave.Recorder
 	talks      sync.Map // of agents: their *session.Store
 	indexing   sync.Map // agents whose archive is being brought up to date
+	erasure    *care.Erasure
+	ending     sync.Map // agents whose interrupted erasure is being ended: true
 
 	logs     *stores[*events.Log]
 	items    *stores[*working.Store]
@@ -72,6 +74,7 @@ func newHouse(now func() time.Time, getenv func(string) string, environ []string
 	h.model = sync.OnceValues(h.makeModel)
 	h.life, h.end = context.WithCancel(context.Background())
 	h.log = zerolog.New(os.Stderr).With().Timestamp().Logger()
+	h.erasure = h.makeErasure()
 	h.logs = newStores(h, h.openLog, nil)
 	h.items = newStores(h, h.openItems, h.readItems)
 	h.archives = newStores(h, h.openArchive, h.readArchive)
@@ -187,7 +190,8 @@ func (h *house) openLog(ctx context.Context, agent memory.AgentID, dir agents.Di
 }
 
 // readLog lends a reader of an agent's log.
-func (h *house) readLog(_ context.Context, agent memory.AgentID) (*events.Reader, func(), error) {
+func (h *house) readLog(ctx context.Context, agent memory.AgentID) (*events.Reader, func(), error) {
+	h.endErasure(ctx, agent)
 	dir, err := h.home.Find(agent)
 	if err != nil {
 		return nil, nil, err
@@ -266,7 +270,8 @@ func (h *house) sessions(agent memory.AgentID, dir agents.Dir) (*session.Store, 
 }
 
 // readRuns lends an agent's run bundles.
-func (h *house) readRuns(_ context.Context, agent memory.AgentID) (*runlog.Store, func(), error) {
+func (h *house) readRuns(ctx context.Context, agent memory.AgentID) (*runlog.Store, func(), error) {
+	h.endErasure(ctx, agent)
 	dir, err := h.home.Find(agent)
 	if err != nil {
 		return nil, nil, err
@@ -356,6 +361,7 @@ func (h *house) app() cli.App {
 	c.Add(runlog.NewService(h.readRuns).Ops()...)
 	c.Add(sched.Ops()...)
 	c.Add(look.Ops()...)
+	c.Add(h.erasure.Ops()...)
 	c.Add(h.workspaceIndexes().Ops()...)
 	c.Add(h.workspaceNotes().Ops()...)
 	measure := h.evaluation()

@@ -36,6 +36,7 @@ type stores[T io.Closer] struct {
 	pool   *agents.Pool[held[T]]
 	log    func() *zerolog.Logger
 	reader opener[T] // opens without writing, where the disk refuses; may be nil
+	before func(context.Context, memory.AgentID)
 }
 
 // mostOpen is how many agents' stores of one kind stay open.
@@ -43,7 +44,7 @@ const mostOpen = 256
 
 func newStores[T io.Closer](h *house, open, reader opener[T]) *stores[T] {
 	home := func() agents.Home { return h.home }
-	return &stores[T]{home: home, log: func() *zerolog.Logger { return &h.log }, reader: reader, pool: agents.NewPool(mostOpen, func(ctx context.Context, agent memory.AgentID) (held[T], error) {
+	return &stores[T]{home: home, log: func() *zerolog.Logger { return &h.log }, reader: reader, before: h.endErasure, pool: agents.NewPool(mostOpen, func(ctx context.Context, agent memory.AgentID) (held[T], error) {
 		dir, err := home().Make(agent)
 		if err != nil {
 			return held[T]{}, err
@@ -64,6 +65,7 @@ func hold[T io.Closer](store T, needs []func(), err error) (held[T], error) {
 
 // write lends an agent's store, creating the agent if need be.
 func (s *stores[T]) write(ctx context.Context, agent memory.AgentID) (T, func(), error) {
+	s.before(ctx, agent)
 	x, release, err := s.pool.Borrow(ctx, agent)
 	return x.store, release, err
 }

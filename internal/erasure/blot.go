@@ -14,11 +14,39 @@ const Mark = "[erased]"
 func (f *Finder) Blot(b []byte, isJSON bool) (out []byte, n int) {
 	var spans []Span
 	f.Find(b, func(s Span) bool {
-		spans = append(spans, Span{lineStart(b, s.Start, isJSON), lineEnd(b, s.End, isJSON), 0})
+		spans = append(spans, s)
 		return true
 	})
+	return blot(b, spans, isJSON)
+}
+
+// Blot is that of t's Finder, and also takes the lines of recall blocks that begin
+// with the handle of what goes.
+func (t *Target) Blot(b []byte, isJSON bool) (out []byte, n int) {
+	out, n = t.finder.Blot(b, isJSON)
+	var spans []Span
+	for i := range out {
+		if out[i] != '[' {
+			continue
+		}
+		if end := bytes.IndexByte(out[i:min(i+handleBytes, len(out))], ']'); end > 0 && t.handles[string(out[i+1:i+end])] {
+			spans = append(spans, Span{i, i + end, 0})
+		}
+	}
+	out, more := blot(out, spans, isJSON)
+	return out, n + more
+}
+
+// handleBytes is the most bytes of a handle in brackets.
+const handleBytes = 32
+
+// blot replaces the lines in which spans lie.
+func blot(b []byte, spans []Span, isJSON bool) (out []byte, n int) {
 	if len(spans) == 0 {
 		return b, 0
+	}
+	for i, s := range spans {
+		spans[i] = Span{lineStart(b, s.Start, isJSON), lineEnd(b, s.End, isJSON), 0}
 	}
 	slices.SortFunc(spans, func(x, y Span) int { return x.Start - y.Start })
 	at := 0

@@ -10,8 +10,9 @@ import (
 
 // Event is an event that goes. Its line in the log becomes a tombstone.
 type Event struct {
-	Seq int64  `json:"seq"`
-	ID  string `json:"id"`
+	Seq      int64  `json:"seq"`
+	ID       string `json:"id"`
+	Passages int    `json:"passages"` // of it in the archive: their handles stay taken
 }
 
 // Item is a memory that goes, or whose earlier versions go.
@@ -37,7 +38,7 @@ type Target struct {
 	Match  string     `json:"match,omitempty"` // found whatever its case
 
 	finder   *Finder
-	seqs     map[int64]bool
+	seqs     map[int64]int // index in Events
 	ids      map[string]bool
 	items    map[string]bool
 	cleaned  map[string]bool
@@ -59,9 +60,9 @@ func (t *Target) Prepare() {
 		}
 	}
 	t.finder = NewFinder(append(texts, t.Runs...), t.Match)
-	t.seqs, t.ids, t.items, t.cleaned, t.handles = map[int64]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for _, e := range t.Events {
-		t.seqs[e.Seq], t.ids[e.ID] = true, true
+	t.seqs, t.ids, t.items, t.cleaned, t.handles = map[int64]int{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for i, e := range t.Events {
+		t.seqs[e.Seq], t.ids[e.ID] = i, true
 	}
 	for _, it := range t.Items {
 		t.items[it.ID], t.handles[it.Handle] = true, true
@@ -83,16 +84,17 @@ func setOf(list []string) map[string]bool {
 	return set
 }
 
-// Empty reports whether there is nothing to take away.
-func (t *Target) Empty() bool {
-	return len(t.Events)+len(t.Items)+len(t.Cleaned)+len(t.Sessions)+len(t.Runs) == 0 && t.Match == "" && t.Before == nil
-}
-
 // Finder finds what goes in bytes.
 func (t *Target) Finder() *Finder { return t.finder }
 
-// Seq reports whether the event of that number goes.
-func (t *Target) Seq(seq int64) bool { return t.seqs[seq] }
+// Event returns the event of that number, if it goes.
+func (t *Target) Event(seq int64) (e Event, goes bool) {
+	i, goes := t.seqs[seq]
+	if goes {
+		e = t.Events[i]
+	}
+	return e, goes
+}
 
 // Touches reports whether an event of the range, both ends included, goes.
 func (t *Target) Touches(first, last int64) bool {

@@ -63,6 +63,7 @@ const (
 	MetaCaption  = "caption"   // what an image sent with the turn shows
 	MetaChange   = "change"    // of memory_change and checkpoint events: the Change
 	MetaPart     = "part"      // n/m of an event that was too long for one line
+	MetaErased   = "erased"    // of an event whose content was erased: how many passages it had
 )
 
 // MaxEventText is the most bytes of text in one event; a longer text is split
@@ -120,6 +121,24 @@ func (e Event) Speaker() string {
 		return "tool"
 	}
 	return string(e.Origin)
+}
+
+// Tombstone returns what is left of an event whose content is erased: its place
+// in the log, its type and time, and how many passages it had in the archive, whose
+// handles stay taken.
+func (e Event) Tombstone(passages int) Event {
+	return Event{ID: e.ID, Seq: e.Seq, Type: e.Type, Timestamp: e.Timestamp, Origin: e.Origin, Metadata: map[string]any{MetaErased: passages}}
+}
+
+// Erased reports whether e is a tombstone, and how many passages the event had.
+func (e Event) Erased() (passages int, is bool) {
+	switch n := e.Metadata[MetaErased].(type) {
+	case int:
+		return n, e.Text == ""
+	case float64: // as JSON reads it
+		return int(n), e.Text == "" && n >= 0 && n <= MaxEventText
+	}
+	return 0, false
 }
 
 // Cursor is a position in the event log: everything up to and including Seq has

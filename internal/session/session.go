@@ -268,3 +268,29 @@ func (s *Store) write(sess memory.Session) error {
 	s.remember(sess)
 	return nil
 }
+
+// Remove takes away what is known of a session; one that is not there is no error.
+func (s *Store) Remove(id string) (removed bool, err error) {
+	if err := CheckID(id); err != nil {
+		return false, nil // of an importer: it never had a file
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.kinds, id)
+	root, err := s.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, memory.Errorf(memory.ErrUnavailable, "remove session %s: %w", id, err)
+	}
+	defer root.Close()
+	err = root.Remove(fileName(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, memory.Errorf(memory.ErrUnavailable, "remove session %s: %w", id, err)
+	}
+	return true, nil
+}

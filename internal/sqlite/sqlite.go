@@ -234,6 +234,22 @@ func (d *DB) Exec(ctx context.Context, query string, args ...any) error {
 	return classify(err)
 }
 
+// Fold brings the write-ahead log into the file and empties it, so that no earlier
+// state of a page is left in it. ErrUnavailable where somebody is still reading one.
+func (d *DB) Fold(ctx context.Context) error {
+	if d.writer == nil {
+		return memory.Errorf(memory.ErrUnavailable, "%s is open for reading only", d.path)
+	}
+	var busy, pages, folded int
+	if err := d.writer.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &folded); err != nil {
+		return classify(err)
+	}
+	if busy != 0 {
+		return memory.WithHint(memory.Errorf(memory.ErrUnavailable, "the write-ahead log of %s is still being read", filepath.Base(d.path)), "try again")
+	}
+	return nil
+}
+
 // Check runs SQLite's integrity check, the quick one or the whole one, and
 // returns a CorruptError with its first findings.
 func (d *DB) Check(ctx context.Context, whole bool) error {

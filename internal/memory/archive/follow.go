@@ -125,11 +125,23 @@ func (s *Store) prepare(events []memory.Event) []turn {
 	turns := make([]turn, len(events))
 	for i, e := range events {
 		turns[i] = turn{event: e, change: changeOf(e)}
-		if e.Type.IsTurn() {
+		if n, gone := e.Erased(); gone {
+			turns[i].passages = blanks(n)
+		} else if e.Type.IsTurn() {
 			turns[i].passages = s.cut(e)
 		}
 	}
 	return turns
+}
+
+// blanks are the passages of an event that was erased: nothing stands in them, but
+// their handles stay taken.
+func blanks(n int) []passage {
+	out := make([]passage, n)
+	for i := range out {
+		out[i].features.Flags = Suppressed | Aside
+	}
+	return out
 }
 
 // changeOf returns what an event of memory's own book-keeping suppresses and

@@ -372,7 +372,13 @@ func TestKeptReplyIsNotPaidTwice(t *testing.T) {
 	if err := r.complete(ctx, &b); err != nil {
 		t.Fatal(err)
 	}
+	if r.lease, err = r.Store.Acquire(ctx, "checkpoint", "one that dies", time.Minute); err != nil {
+		t.Fatal(err)
+	}
 	if _, _, err := r.ask(ctx, model, b); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Store.Release(ctx, r.lease); err != nil {
 		t.Fatal(err)
 	}
 	if res := w.checkpoint(t); len(res.Created) != 2 || model.calls != 1 || res.TokensOut != 7 {

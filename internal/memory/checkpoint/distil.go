@@ -88,7 +88,7 @@ func (r *run) ask(ctx context.Context, by distill.Distiller, b batch) (distill.R
 		return distill.Reply{}, usage, err
 	}
 	reply, problem := distill.Parse(raw, distill.DefaultLimits)
-	if err := r.keepReply(key, b, raw, usage, problem); err != nil {
+	if err := r.keepReply(ctx, key, b, raw, usage, problem); err != nil {
 		return distill.Reply{}, usage, err
 	}
 	return reply, usage, problem

@@ -19,8 +19,8 @@ import (
 )
 
 // writeFile writes the file of a checkpoint, which says what its record says.
-func (r *run) writeFile(record memory.Checkpoint) error {
-	return r.write(record.ID+".json", record)
+func (r *run) writeFile(ctx context.Context, record memory.Checkpoint) error {
+	return r.write(ctx, record.ID+".json", record)
 }
 
 // restoreFiles writes the files that are missing, and clears half ones away: a
@@ -49,25 +49,40 @@ func (r *run) restoreFiles(ctx context.Context) error {
 		if there[record.ID+".json"] {
 			continue
 		}
-		if err := r.writeFile(record); err != nil {
+		if err := r.writeFile(ctx, record); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// write writes a value as JSON under a name in the directory of checkpoints,
-// whole or not at all.
-func (r *run) write(name string, value any) error {
+// write writes a value under a name in the directory of checkpoints. A run that
+// has lost its lease leaves nothing: what it read may have been erased since.
+func (r *run) write(ctx context.Context, name string, value any) error {
+	if err := writeIn(r.Dir, name, value); err != nil {
+		return err
+	}
+	lost := r.Store.Fenced(ctx, r.lease)
+	if !errors.Is(lost, memory.ErrConflict) {
+		return lost
+	}
+	if err := os.Remove(filepath.Join(r.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(lost, memory.Errorf(memory.ErrUnavailable, "take %s back: %w", name, err))
+	}
+	return lost
+}
+
+// writeIn writes a value as JSON under a name in a directory, whole or not at all.
+func writeIn(dir, name string, value any) error {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(r.Dir, name)
+	path := filepath.Join(dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return memory.Errorf(memory.ErrUnavailable, "make the directory of checkpoints: %w", err)
 	}
-	if err := renameio.WriteFile(path, append(text, '\n'), 0o600, renameio.WithTempDir(r.Dir)); err != nil {
+	if err := renameio.WriteFile(path, append(text, '\n'), 0o600, renameio.WithTempDir(dir)); err != nil {
 		return memory.WithHint(memory.Errorf(memory.ErrUnavailable, "write %s: %w", name, err), "what was distilled is stored; the file is written again at the next checkpoint")
 	}
 	return nil
@@ -116,7 +131,7 @@ func (r *run) keptReply(key string) (keptReply, bool, error) {
 	return kept, kept.Problem == "", nil
 }
 
-func (r *run) keepReply(key string, b batch, raw []byte, usage distill.Usage, problem error) error {
+func (r *run) keepReply(ctx context.Context, key string, b batch, raw []byte, usage distill.Usage, problem error) error {
 	kept := keptReply{At: r.service.opts.Now(), Range: b.span, Usage: usage}
 	if len(raw) > maxKept {
 		raw = raw[:maxKept]
@@ -125,5 +140,5 @@ func (r *run) keepReply(key string, b batch, raw []byte, usage distill.Usage, pr
 	if problem != nil {
 		kept.Problem = r.service.opts.Redact.Text(problem.Error())
 	}
-	return r.write(replyName(key), kept)
+	return r.write(ctx, replyName(key), kept)
 }

@@ -295,7 +295,7 @@ func (r *run) apply(ctx context.Context, record memory.Checkpoint, entries []wor
 		return err
 	}
 	r.res.add(record)
-	return r.writeFile(record)
+	return r.writeFile(ctx, record)
 }
 
 // add counts a checkpoint into the result.

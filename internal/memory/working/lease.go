@@ -30,6 +30,10 @@ type Lease struct {
 // and its lease has not expired the answer is ErrConflict, with who and until
 // when.
 func (s *Store) Acquire(ctx context.Context, name, holder string, length time.Duration) (Lease, error) {
+	return s.acquire(ctx, name, holder, length, false)
+}
+
+func (s *Store) acquire(ctx context.Context, name, holder string, length time.Duration, seize bool) (Lease, error) {
 	now := s.opts.Now()
 	l := Lease{Name: name, Holder: holder, Expires: milliseconds(now.Add(length)), alive: flock.New(filepath.Join(s.dir, "lease-"+name+".lock"), flock.SetPermissions(0o600))}
 	alone, err := l.alive.TryLock()
@@ -43,7 +47,7 @@ func (s *Store) Acquire(ctx context.Context, name, holder string, length time.Du
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if !alone && until > now.UnixMilli() && until <= now.Add(maxLease).UnixMilli() {
+		if !seize && !alone && until > now.UnixMilli() && until <= now.Add(maxLease).UnixMilli() {
 			return memory.WithHint(memory.Errorf(memory.ErrConflict, "a %s is already running: %s holds it until %s", name, other, time.UnixMilli(until).UTC().Format(time.RFC3339)),
 				"wait for it to end; a holder that hangs is replaced after that time, one that has died at once")
 		}

@@ -128,7 +128,7 @@ func changesOf(events []memory.Event) (changes []logged, turns int64, err error)
 		if !has {
 			continue
 		}
-		ch, err := decodeChange(carried)
+		ch, err := DecodeChange(carried)
 		if err != nil {
 			return nil, 0, fmt.Errorf("event %d (%s): %w", e.Seq, e.ID, err)
 		}
@@ -137,9 +137,9 @@ func changesOf(events []memory.Event) (changes []logged, turns int64, err error)
 	return changes, turns, nil
 }
 
-// decodeChange reads a Change from the metadata of an event. Members that this
+// DecodeChange reads a Change from the metadata of an event. Members that this
 // build does not know would be lost, so they are refused.
-func decodeChange(carried any) (memory.Change, error) {
+func DecodeChange(carried any) (memory.Change, error) {
 	raw, err := json.Marshal(carried)
 	if err != nil {
 		return memory.Change{}, err
@@ -327,7 +327,7 @@ func putRevision(ctx context.Context, tx *sql.Tx, seq int64, ch memory.Change, i
 		return err
 	}
 	// What quoted a forgotten item loses the versions that did.
-	if it.Status == memory.Forgotten || ch.Action == "forget" {
+	if it.Status == memory.Forgotten || ch.Action == "forget" || ch.Action == erased {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM revisions WHERE number = ?`, number); err != nil {
 			return err
 		}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/openclawssy/openclawssy/internal/care"
+	"github.com/openclawssy/openclawssy/internal/erasure"
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/checkpoint"
+	"github.com/openclawssy/openclawssy/internal/memory/working"
+	"github.com/openclawssy/openclawssy/internal/workspace/index"
+)
+
+// makeErasure returns what erases from every store. A store that is added to the
+// house adds its Eraser here.
+func (h *house) makeErasure() *care.Erasure {
+	return care.NewErasure(care.Erasing{
+		Dir: func(agent memory.AgentID) (string, error) {
+			dir, err := h.home.Find(agent)
+			return dir.Path(), err
+		},
+		Logs: h.readLog, Archives: h.followed, Now: h.now, NewID: h.newID, Log: h.log,
+		Items: func(ctx context.Context, agent memory.AgentID) (*working.Store, func(), error) {
+			return h.items.write(ctx, agent)
+		},
+		Holder: process(),
+		Knows: func(ctx context.Context, agent memory.AgentID, session string) bool {
+			store, release, err := h.writeSessions(ctx, agent)
+			if err != nil {
+				return false
+			}
+			defer release()
+			_, err = store.Get(ctx, session)
+			return err == nil
+		},
+		Erasers: []care.Eraser{
+			care.Step{Store: "checkpoints", Do: h.eraseCheckpoints}, care.Step{Store: "runs", Do: h.eraseRuns}, care.Step{Store: "audit", Do: h.eraseAudit},
+			care.Step{Store: "sessions", Do: h.eraseSessions}, care.Step{Store: "records", Do: h.eraseRecords}, care.Step{Store: "graph", Do: h.eraseGraph},
+			care.Step{Store: "workspace index", Do: h.eraseWorkspaceIndex},
+		},
+		Outside: h.outside,
+	})
+}
+
+// endErasure ends an erasure of an agent that was interrupted, before anything of
+// the agent is opened. While one is under way, here or elsewhere, it does nothing.
+func (h *house) endErasure(ctx context.Context, agent memory.AgentID) {
+	dir, err := h.home.Find(agent)
+	if err != nil || !care.Pending(dir.Path()) {
+		return
+	}
+	if _, already := h.ending.LoadOrStore(agent, true); already {
+		return
+	}
+	defer h.ending.Delete(agent)
+	if err := h.erasure.Resume(context.WithoutCancel(ctx), agent); err != nil {
+		h.log.Error().Err(err).Str("agent", string(agent)).Msg("an erasure that was interrupted could not be ended; it is tried again at the next opening")
+	}
+}
+
+func (h *house) eraseCheckpoints(ctx context.Context, agent memory.AgentID, t *erasure.Target) (int, error) {
+	dir, err := h.home.Find(agent)
+	if err != nil {
+		return 0, err
+	}
+	store, release, err := h.items.write(ctx, agent)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	return checkpoint.EraseFiles(ctx, dir.Path("memory", "checkpoints"), store, t)
+}
+
+func (h *house) eraseRuns(ctx context.Context, agent memory.AgentID, t *erasure.Target) (int, error) {
+	runs, release, err := h.readRuns(ctx, agent)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	return runs.EraseRuns(t)
+}
+
+func (h *house) eraseAudit(ctx context.Context, agent memory.AgentID, t *erasure.Target) (int, error) {
+	runs, release, err := h.readRuns(ctx, agent)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	return runs.EraseAudit(t)
+}
+
+func (h *house) eraseSessions(ctx context.Context, agent memory.AgentID, t *erasure.Target) (n int, err error) {
+	store, release, err := h.writeSessions(ctx, agent)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	for _, id := range t.Sessions {
+		removed, err := store.Remove(id)
+		if err != nil {
+			return n, err
+		}
+		if removed {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func (h *house) eraseRecords(ctx context.Context, agent memory.AgentID, t *erasure.Target) (int, error) {
+	if _, release, err := h.readRecords(ctx, agent); err != nil {
+		return 0, err
+	} else {
+		release()
+	}
+	store, release, err := h.records.write(ctx, agent)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	return store.Erase(ctx, t.Finder().In)
+}
+
+func (h *house) eraseGraph(ctx context.Context, agent memory.AgentID, t *erasure.Target) (int, error) {
+	if _, release, err := h.readGraph(ctx, agent); err != nil {
+		return 0, err
+	} else {
+		release()
+	}
+	if h.fromMemory(agent) {
+		if _, err := h.follower().Follow(ctx, agent); err != nil {
+			return 0, err
+		}
+	}
+	store, release, err := h.graphs.write(ctx, agent)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	return store.Erase(ctx, t.Finder().In)
+}
+
+// eraseWorkspaceIndex deletes the index of the agent's workspace where it holds
+// what goes: it is made again from the workspace, which is not the agent's own.
+func (h *house) eraseWorkspaceIndex(_ context.Context, agent memory.AgentID, t *erasure.Target) (int, error) {
+	dir, err := h.home.Find(agent)
+	if err != nil {
+		return 0, err
+	}
+	path := dir.Path("memory", index.FileName)
+	holds := false
+	for _, suffix := range []string{"", "-wal"} {
+		found, err := fileHolds(path+suffix, t)
+		if err != nil {
+			return 0, err
+		}
+		holds = holds || found
+	}
+	if !holds {
+		return 0, nil
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return 0, memory.Errorf(memory.ErrUnavailable, "delete the workspace index: %w", err)
+		}
+	}
+	return 1, nil
+}
+
+func fileHolds(path string, t *erasure.Target) (holds bool, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, memory.Errorf(memory.ErrUnavailable, "look through %s: %w", filepath.Base(path), err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	n, err := t.Finder().Count(f)
+	return n > 0, err
+}
+
+// outside lists what may hold what was erased and is no store of the agent: files
+// of its workspace and of the home that say it, and archives and backups, whose
+// inside is not looked at.
+func (h *house) outside(ctx context.Context, agent memory.AgentID, t *erasure.Target) ([]string, error) {
+	var found []string
+	look := func(dir string, archives bool) error {
+		return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil:
+				return memory.Errorf(memory.ErrUnavailable, "look through %s: %w", dir, err)
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case !d.Type().IsRegular():
+				return nil
+			case archives:
+				found = append(found, path)
+				return nil
+			}
+			holds, err := fileHolds(path, t)
+			if holds {
+				found = append(found, path)
+			}
+			return err
+		})
+	}
+	if dir, err := h.workspaceOf(agent, ""); err == nil { // no workspace is no trouble
+		if err := look(dir, false); err != nil {
+			return found, err
+		}
+	}
+	if err := look(h.home.File("scheduler"), false); err != nil {
+		return found, err
+	}
+	for _, dir := range []string{"alf", "backups"} {
+		if err := look(h.home.File(dir), true); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}

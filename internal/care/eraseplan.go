@@ -1,0 +1,424 @@
+package care
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openclawssy/openclawssy/internal/erasure"
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/working"
+)
+
+// eventReader reads the event log.
+type eventReader interface {
+	Read(ctx context.Context, after memory.Cursor, limit int) ([]memory.Event, memory.Cursor, error)
+}
+
+const (
+	planChunk = 2000 // events read at a time
+	// maxPasses bounds how often the log is gone through for what repeats what goes:
+	// an answer that goes takes along what was learned from it, and so on.
+	maxPasses = 4
+)
+
+// voice says whose words a needle is: what a person said is looked for in answers
+// of any session; what the agent said itself may be said again.
+type voice bool
+
+const (
+	said     voice = true  // by a person, or kept as a memory
+	answered voice = false // by the agent or a tool
+)
+
+// planner finds out what an erasure takes away, from the log alone: items that
+// were forgotten long ago have left their text there.
+type planner struct {
+	log    eventReader
+	wants  func(memory.Event) bool // the events that were asked for
+	item   string                  // id of the memory that was asked for; "" for none
+	match  string                  // lower-case; "" for none
+	before *time.Time
+
+	events   map[string]memory.Event // that go, by id, without text
+	items    map[string]*known       // every memory there ever was, by id
+	goes     map[string]bool         // ids of the memories that go
+	cleaned  map[string]bool
+	stays    map[string]bool // sessions of which something stays
+	runsStay map[string]bool // likewise runs
+	needles  map[string]voice
+	texts    []string // needles in the order found
+	shared   map[string]bool
+	samples  []string
+}
+
+// known is what the log says of one memory.
+type known struct {
+	handle   string
+	evidence map[string]bool // ids of events, of all versions
+	texts    []string        // of all versions
+	created  time.Time
+	alive    bool
+}
+
+func newPlanner(log eventReader) *planner {
+	return &planner{log: log, events: map[string]memory.Event{}, items: map[string]*known{}, goes: map[string]bool{}, cleaned: map[string]bool{},
+		stays: map[string]bool{}, runsStay: map[string]bool{}, needles: map[string]voice{}, shared: map[string]bool{}}
+}
+
+// each hands over every event of the log.
+func (p *planner) each(ctx context.Context, visit func(*memory.Event) error) error {
+	for at := (memory.Cursor{}); ; {
+		events, next, err := p.log.Read(ctx, at, planChunk)
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		for i := range events {
+			if err := visit(&events[i]); err != nil {
+				return err
+			}
+		}
+		at = next
+	}
+}
+
+// run makes the target.
+func (p *planner) run(ctx context.Context) (*erasure.Target, error) {
+	if err := p.each(ctx, p.readItem); err != nil {
+		return nil, err
+	}
+	if known := p.items[p.item]; known != nil {
+		p.goes[p.item] = true
+	}
+	if err := p.each(ctx, p.selectEvent); err != nil {
+		return nil, err
+	}
+	p.selectItems()
+	for range maxPasses {
+		before := len(p.events) + len(p.goes)
+		p.shared, p.cleaned, p.stays, p.runsStay = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+		if err := p.followEchoes(ctx); err != nil {
+			return nil, err
+		}
+		p.selectItems()
+		if len(p.events)+len(p.goes) == before {
+			break
+		}
+	}
+	return p.target(), nil
+}
+
+// changeIn reads the change that an event carries; false where there is none that
+// can be read: the working store reports it.
+func changeIn(e *memory.Event) (memory.Change, bool) {
+	carried, has := e.Metadata[memory.MetaChange]
+	if !has {
+		return memory.Change{}, false
+	}
+	ch, err := working.DecodeChange(carried)
+	return ch, err == nil
+}
+
+// readItem notes what the log says of memories.
+func (p *planner) readItem(e *memory.Event) error {
+	ch, has := changeIn(e)
+	if !has {
+		return nil
+	}
+	for _, it := range ch.Items {
+		k := p.items[it.ID]
+		if k == nil {
+			k = &known{handle: it.Handle, evidence: map[string]bool{}, created: it.CreatedAt}
+			p.items[it.ID] = k
+		}
+		k.alive = it.Status != memory.Forgotten
+		for _, text := range textsOf(it) {
+			if !slices.Contains(k.texts, text) {
+				k.texts = append(k.texts, text)
+			}
+		}
+		for _, ev := range it.Evidence {
+			k.evidence[ev.EventID] = true
+		}
+	}
+	return nil
+}
+
+func textsOf(it memory.Item) []string {
+	var out []string
+	for _, s := range []string{it.Title, it.Content} {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	for _, ev := range it.Evidence {
+		if ev.Quote != "" {
+			out = append(out, ev.Quote)
+		}
+	}
+	return append(out, strings.TrimSpace(strings.Join(stringsIn(it.Metadata), "\n")))
+}
+
+// stringsIn returns the texts within plain data.
+func stringsIn(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		var out []string
+		for _, element := range v {
+			out = append(out, stringsIn(element)...)
+		}
+		return out
+	case map[string]any:
+		var out []string
+		for _, member := range v {
+			out = append(out, stringsIn(member)...)
+		}
+		return out
+	}
+	return nil
+}
+
+// isBook reports whether an event is one of memory's own book-keeping: such stay,
+// and lose what they say of what goes.
+func isBook(e *memory.Event) bool {
+	return e.Type == memory.MemoryChange || e.Type == memory.CheckpointEvent || e.Type == memory.Maintenance
+}
+
+// selectEvent takes the events that were asked for, and those that the memory that was
+// asked for rests on.
+func (p *planner) selectEvent(e *memory.Event) error {
+	if _, gone := e.Erased(); gone || isBook(e) {
+		return nil
+	}
+	asked := p.wants != nil && p.wants(*e)
+	if k := p.items[p.item]; k != nil && k.evidence[e.ID] {
+		asked = true
+	}
+	if p.match != "" && strings.Contains(strings.ToLower(e.Text+"\n"+strings.Join(stringsIn(e.Metadata), "\n")), p.match) {
+		asked = true
+	}
+	if asked {
+		p.take(e)
+	}
+	return nil
+}
+
+const samplesShown = 20
+
+// take adds an event to those that go, and its words to what is looked for.
+func (p *planner) take(e *memory.Event) {
+	if _, has := p.events[e.ID]; has {
+		return
+	}
+	if len(p.samples) < samplesShown {
+		p.samples = append(p.samples, e.Timestamp.Format("2006-01-02 15:04 ")+e.Speaker()+": "+short(e.Text))
+	}
+	v := answered
+	if e.Type == memory.UserMessage || e.Type == memory.DecisionLog {
+		v = said
+	}
+	p.look(e.Text, v)
+	for _, s := range stringsIn(e.Metadata) {
+		p.look(s, v)
+	}
+	kept := *e
+	kept.Text, kept.Metadata = "", nil
+	p.events[e.ID] = kept
+}
+
+func (p *planner) look(text string, v voice) {
+	for _, n := range erasure.Needles(text) {
+		old, has := p.needles[n]
+		if !has {
+			p.texts = append(p.texts, n)
+		}
+		p.needles[n] = old || v
+	}
+}
+
+// selectItems takes the memories that rest on what goes, that hold the text that
+// was asked for, or that were written by hand before the day.
+func (p *planner) selectItems() {
+	for id, k := range p.items {
+		takes := p.goes[id]
+		for ev := range k.evidence {
+			if _, gone := p.events[ev]; gone {
+				takes = true
+			}
+		}
+		if p.match != "" && strings.Contains(strings.ToLower(strings.Join(k.texts, "\n")), p.match) {
+			takes = true
+		}
+		if p.before != nil && len(k.evidence) == 0 && k.created.Before(*p.before) {
+			takes = true
+		}
+		if !takes {
+			continue
+		}
+		p.goes[id] = true
+		for _, text := range k.texts {
+			p.look(text, said)
+		}
+	}
+}
+
+// followEchoes looks in what stays for what goes: answers that repeat it go too;
+// what somebody else says as well is nobody's own, and is looked for no more.
+func (p *planner) followEchoes(ctx context.Context) error {
+	finder := erasure.NewFinder(p.texts, "")
+	type echo struct {
+		event   memory.Event
+		needles []int
+	}
+	var echoes []echo
+	quoting := map[string][]int{} // by memory
+	err := p.each(ctx, func(e *memory.Event) error {
+		if _, goes := p.events[e.ID]; goes {
+			return nil
+		}
+		if _, gone := e.Erased(); gone {
+			return nil
+		}
+		if ch, has := changeIn(e); has {
+			for _, it := range ch.Items {
+				if !p.goes[it.ID] {
+					quoting[it.ID] = append(quoting[it.ID], found(finder, strings.Join(textsOf(it), "\n"))...)
+				}
+			}
+			return nil
+		}
+		if isBook(e) {
+			return nil
+		}
+		if e.Type.IsTurn() {
+			p.stays[e.SessionID], p.runsStay[e.RunID] = true, true
+		}
+		hits := found(finder, e.Text+"\n"+strings.Join(stringsIn(e.Metadata), "\n"))
+		if len(hits) == 0 {
+			return nil
+		}
+		if e.Type == memory.UserMessage {
+			for _, n := range hits {
+				p.shared[p.texts[n]] = true
+			}
+			return nil
+		}
+		echoes = append(echoes, echo{*e, hits})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, x := range echoes {
+		for _, n := range x.needles {
+			if p.needles[p.texts[n]] == answered {
+				p.shared[p.texts[n]] = true
+			}
+		}
+	}
+	own := func(n int) bool { return !p.shared[p.texts[n]] }
+	for _, x := range echoes {
+		if slices.ContainsFunc(x.needles, own) {
+			p.take(&x.event)
+		}
+	}
+	for id, needles := range quoting {
+		if slices.ContainsFunc(needles, own) {
+			p.cleaned[id] = true
+		}
+	}
+	return nil
+}
+
+// found returns the needles in a text.
+func found(f *erasure.Finder, text string) []int {
+	var out []int
+	f.Find([]byte(text), func(s erasure.Span) bool {
+		out = append(out, s.Needle)
+		return true
+	})
+	return out
+}
+
+// target sums up. Memories that stay but quote what goes are cleaned, where the
+// quote can be taken out of them as they are now; else they go.
+func (p *planner) target() *erasure.Target {
+	t := &erasure.Target{Match: p.match, Before: p.before}
+	runs, sessions := map[string]bool{}, map[string]bool{}
+	for _, e := range p.events {
+		t.Events = append(t.Events, erasure.Event{Seq: e.Seq, ID: e.ID})
+		if e.RunID != "" && !p.runsStay[e.RunID] {
+			runs[e.RunID] = true
+		}
+		if e.SessionID != "" && !p.stays[e.SessionID] {
+			sessions[e.SessionID] = true
+		}
+	}
+	slices.SortFunc(t.Events, func(a, b erasure.Event) int { return int(a.Seq - b.Seq) })
+	t.Runs, t.Sessions = sorted(runs), sorted(sessions)
+	for id := range p.goes {
+		t.Items = append(t.Items, erasure.Item{ID: id, Handle: p.items[id].handle})
+	}
+	for id := range p.cleaned {
+		if !p.goes[id] {
+			t.Cleaned = append(t.Cleaned, erasure.Item{ID: id, Handle: p.items[id].handle})
+		}
+	}
+	for _, list := range []*[]erasure.Item{&t.Items, &t.Cleaned} {
+		slices.SortFunc(*list, func(a, b erasure.Item) int {
+			return len(a.Handle)*10 - len(b.Handle)*10 + strings.Compare(a.Handle, b.Handle)
+		})
+	}
+	for _, text := range p.texts {
+		if !p.shared[text] {
+			t.Texts = append(t.Texts, text)
+		}
+	}
+	t.Prepare()
+	return t
+}
+
+func sorted(set map[string]bool) []string {
+	list := make([]string, 0, len(set))
+	for s := range set {
+		list = append(list, s)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// curable moves the memories of Cleaned that say what goes as they are now, and
+// not only about the one that they took the place of, to Items.
+func curable(ctx context.Context, t *erasure.Target, store *working.Store) error {
+	var stay []erasure.Item
+	for _, it := range t.Cleaned {
+		now, err := store.Get(ctx, working.GetRequest{Handle: it.ID})
+		if errors.Is(err, memory.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if does, can := working.Quotes(now.Item, t); does && !can {
+			t.Items = append(t.Items, it)
+			continue
+		}
+		stay = append(stay, it)
+	}
+	t.Cleaned = stay
+	t.Prepare()
+	return nil
+}
+
+// short is the beginning of a text, on one line.
+func short(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 80 {
+		return string(r[:79]) + "…"
+	}
+	return s
+}
