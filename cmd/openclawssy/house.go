@@ -379,6 +379,6 @@ func (h *house) app() cli.App {
 			cli.ImportChat(h.importChat), cli.EvaluateLoCoMo(measure), cli.EvaluateLongMemEval(measure), cli.EvaluateDistill(measure), cli.EvaluateTests(measure),
 			cli.GraphView(h.graphPage(graphs), sessionToken), cli.GraphDemo(h.scratchGraph),
 			cli.Version, cli.ConfigShow, cli.ConfigValidate, cli.ConfigSchema, cli.Docs, cli.Redact(h.filter),
-		}, slices.Concat(h.recordFiles(), cli.GraphBundles(graphs), h.alf().Commands(), h.workspaceCommands())...),
+		}, slices.Concat(h.backups().Commands(), h.recordFiles(), cli.GraphBundles(graphs), h.alf().Commands(), h.workspaceCommands())...),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -282,7 +283,8 @@ func (d *DB) Check(ctx context.Context, whole bool) error {
 }
 
 // Backup copies the database to a new file at dst while others use it, with
-// SQLite's online backup. The file must not exist.
+// SQLite's online backup: the state of one moment, however much is written
+// meanwhile. The file must not exist.
 func (d *DB) Backup(ctx context.Context, dst string) error {
 	if _, err := os.Lstat(dst); err == nil {
 		return memory.Errorf(memory.ErrConflict, "backup: %s exists already", dst)
@@ -309,6 +311,22 @@ func copyPages(ctx context.Context, from, to *sql.DB) error {
 		return classify(err)
 	}
 	defer dst.Close()
+	// A copy outside a reading transaction begins anew at every change by another
+	// connection, and need never end.
+	if _, err := src.ExecContext(ctx, "BEGIN"); err != nil {
+		return classify(err)
+	}
+	var tables int
+	err = src.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables) // a transaction begins to read with its first statement
+	if err == nil {
+		err = steps(ctx, src, dst)
+	}
+	_, ending := src.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	return errors.Join(classify(err), classify(ending))
+}
+
+// steps copies the pages, some at a time.
+func steps(ctx context.Context, src, dst *sql.Conn) error {
 	return src.Raw(func(s any) error {
 		return dst.Raw(func(t any) error {
 			b, err := t.(*driver.SQLiteConn).Backup("main", s.(*driver.SQLiteConn), "main")
@@ -330,6 +348,35 @@ func copyPages(ctx context.Context, from, to *sql.DB) error {
 			}
 		})
 	})
+}
+
+// Version returns the number of migrations that the database has seen
+// (PRAGMA user_version).
+func (d *DB) Version(ctx context.Context) (int, error) {
+	var version int
+	err := d.reader.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
+	return version, classify(err)
+}
+
+// magic begins every database file (SQLite's file format, section 1.3).
+const magic = "SQLite format 3\x00"
+
+// IsDatabase reports whether the regular file at path is a SQLite database.
+func IsDatabase(path string) (bool, error) {
+	st, err := os.Lstat(path)
+	if err != nil || !st.Mode().IsRegular() {
+		return false, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	head := make([]byte, len(magic))
+	_, err = io.ReadFull(f, head)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // too short to be one
+	}
+	return err == nil && string(head) == magic, errors.Join(err, f.Close())
 }
 
 // Classify wraps an error of the driver in the kind that it stands for.

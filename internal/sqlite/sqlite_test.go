@@ -4,9 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -145,4 +147,68 @@ func TestReadOnlyDisk(t *testing.T) {
 	if err := db.Reader().QueryRow("SELECT x FROM a").Scan(&x); err != nil || x != 7 {
 		t.Errorf("x = %d, %v", x, err)
 	}
+}
+
+// TestBackupUnderLoad copies a database to which another connection writes without
+// pause: the copy ends, and holds one moment of it.
+func TestBackupUnderLoad(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	path := filepath.Join(dir, "x.db")
+	db, err := Open(ctx, path, Options{Migrations: migrations(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	// Two rows a transaction: a copy of two moments would hold an odd number.
+	write := func(n int) error {
+		return db.Update(ctx, func(tx *sql.Tx) error {
+			for range 2 {
+				if _, err := tx.Exec("INSERT INTO a VALUES (?)", n); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	for n := range 2000 {
+		if err := write(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop := make(chan struct{})
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+				if err := write(n); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	})
+	for round := range 5 {
+		source, err := Open(ctx, path, Options{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := filepath.Join(dir, fmt.Sprint("copy", round))
+		if err := errors.Join(source.Backup(ctx, copied), source.Close()); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Open(ctx, copied, Options{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows int
+		err = c.Reader().QueryRow("SELECT count(*) FROM a").Scan(&rows)
+		if err = errors.Join(err, c.Check(ctx, true), c.Close()); err != nil || rows < 4000 || rows%2 != 0 {
+			t.Errorf("copy %d: %d rows, %v", round, rows, err)
+		}
+	}
+	close(stop)
+	writer.Wait()
 }

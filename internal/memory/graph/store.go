@@ -364,3 +364,22 @@ func (v *View) Out(id string) iter.Seq[*Edge] {
 func (v *View) In(id string) iter.Seq[*Edge] {
 	return v.state.edgesAt(id, func(s *spot) []int32 { return s.in })
 }
+
+// WhileStill calls fn with the files that hold the graph at path while nobody
+// writes them; with none where there is no graph.
+func WhileStill(ctx context.Context, path string, fn func(files []string) error) error {
+	s := &Store{path: path, lock: flock.New(path+".lock", flock.SetPermissions(0o600))}
+	err := s.locked(ctx, false, func() error {
+		var files []string
+		for _, file := range []string{s.path, s.journalPath()} {
+			_, err := os.Stat(file)
+			if err == nil {
+				files = append(files, file)
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				return memory.Errorf(memory.ErrUnavailable, "%w", err)
+			}
+		}
+		return fn(files)
+	})
+	return errors.Join(err, s.lock.Close())
+}

@@ -27,7 +27,7 @@ import (
 const (
 	fileName    = "memory.db"
 	lockName    = "memory.lock"       // held for the length of one change
-	openName    = "memory.open"       // held, shared, by every process that has the database open for writing
+	OpenName    = "memory.open"       // held, shared, by every process that has the database open for writing
 	suspectName = "memory.db.suspect" // left by a process that met damage; the next one to open the database alone rebuilds it
 	asideName   = "memory.db.corrupt-"
 )
@@ -148,7 +148,7 @@ func OpenReader(ctx context.Context, dir string, agent memory.AgentID, log reade
 func newStore(dir string, opts Options) *Store {
 	return &Store{opts: opts, events: opts.Log, dir: dir, changing: make(chan struct{}, 1),
 		lock:    flock.New(filepath.Join(dir, lockName), flock.SetPermissions(0o600)),
-		present: flock.New(filepath.Join(dir, openName), flock.SetPermissions(0o600))}
+		present: flock.New(filepath.Join(dir, OpenName), flock.SetPermissions(0o600))}
 }
 
 // Close gives back the store's files. It must not be used afterwards.
