@@ -32,19 +32,21 @@ var defaults []byte
 
 // Config is the whole configuration. Load makes a checked one.
 type Config struct {
-	Memory     Memory                     `json:"memory" jsonschema:"what is remembered at all"`
-	Recall     Recall                     `json:"recall" jsonschema:"the block of relevant memory in a prompt"`
-	Checkpoint Checkpoint                 `json:"checkpoint" jsonschema:"distilling events into items"`
-	Flush      Flush                      `json:"flush" jsonschema:"checkpoint before turns leave a session's window"`
-	Model      Model                      `json:"model" jsonschema:"the chat model"`
-	Spend      Spend                      `json:"spend" jsonschema:"what agents may spend on models in one UTC day"`
-	Runtime    Runtime                    `json:"runtime" jsonschema:"the agent loop"`
-	Scheduler  Scheduler                  `json:"scheduler" jsonschema:"scheduled jobs"`
-	Records    Records                    `json:"records" jsonschema:"the record store"`
-	Graph      Graph                      `json:"graph" jsonschema:"the graph memory"`
-	Workspace  Workspace                  `json:"workspace" jsonschema:"the OpenClaw workspace that an agent lives in"`
-	Log        Log                        `json:"log" jsonschema:"the program's own log, on stderr"`
-	Agents     map[string]json.RawMessage `json:"agents" jsonschema:"settings of single agents: a name, and under it any of the sections above"`
+	Memory      Memory                     `json:"memory" jsonschema:"what is remembered at all"`
+	Recall      Recall                     `json:"recall" jsonschema:"the block of relevant memory in a prompt"`
+	Checkpoint  Checkpoint                 `json:"checkpoint" jsonschema:"distilling events into items"`
+	Maintenance Maintenance                `json:"maintenance" jsonschema:"what the weekly maintenance merges, archives and marks"`
+	Events      Events                     `json:"events" jsonschema:"the event log"`
+	Flush       Flush                      `json:"flush" jsonschema:"checkpoint before turns leave a session's window"`
+	Model       Model                      `json:"model" jsonschema:"the chat model"`
+	Spend       Spend                      `json:"spend" jsonschema:"what agents may spend on models in one UTC day"`
+	Runtime     Runtime                    `json:"runtime" jsonschema:"the agent loop"`
+	Scheduler   Scheduler                  `json:"scheduler" jsonschema:"scheduled jobs"`
+	Records     Records                    `json:"records" jsonschema:"the record store"`
+	Graph       Graph                      `json:"graph" jsonschema:"the graph memory"`
+	Workspace   Workspace                  `json:"workspace" jsonschema:"the OpenClaw workspace that an agent lives in"`
+	Log         Log                        `json:"log" jsonschema:"the program's own log, on stderr"`
+	Agents      map[string]json.RawMessage `json:"agents" jsonschema:"settings of single agents: a name, and under it any of the sections above"`
 }
 
 // Memory is the section memory.
@@ -70,6 +72,19 @@ type Recall struct {
 type Checkpoint struct {
 	BatchTokens int    `json:"batch_tokens" jsonschema:"tokens of events in one model call at most"`
 	OnFailure   string `json:"on_failure" jsonschema:"park (keep the events for later) or offline (distil them by rules, provisionally)"`
+}
+
+// Maintenance is the section maintenance.
+type Maintenance struct {
+	StaleDays  int    `json:"stale_days" jsonschema:"memories of importance 1 and 2 that were not used for so many days are archived; 0 for never"`
+	VerifyDays int    `json:"verify_days" jsonschema:"memories of importance 3 and above that nobody has confirmed for so many days are marked; 0 for never"`
+	Retention  string `json:"retention" jsonschema:"stale (by stale_days) or tiers (importance 4 and 5 for ever, 3 for 30 days, 1 and 2 for 7)"`
+}
+
+// Events is the section events.
+type Events struct {
+	PackAfterDays int `json:"pack_after_days" jsonschema:"days of the log that are older are compressed, and read as before; 0 for never"`
+	RetentionDays int `json:"retention_days" jsonschema:"maintenance proposes to erase older events, and erases none itself; 0 to keep all"`
 }
 
 // Flush is the section flush.

@@ -40,6 +40,10 @@ func (cfg Config) validateSections() error {
 		{"recall.deadline_ms", cfg.Recall.DeadlineMS, 1, 60_000},
 		{"recall.graph_hops", cfg.Recall.GraphHops, 0, 2},
 		{"checkpoint.batch_tokens", cfg.Checkpoint.BatchTokens, 200, 1_000_000},
+		{"maintenance.stale_days", cfg.Maintenance.StaleDays, 0, 36_500},
+		{"maintenance.verify_days", cfg.Maintenance.VerifyDays, 0, 36_500},
+		{"events.pack_after_days", cfg.Events.PackAfterDays, 0, 36_500},
+		{"events.retention_days", cfg.Events.RetentionDays, 0, 36_500},
 		{"flush.context_window", cfg.Flush.ContextWindow, 0, 100_000_000},
 		{"flush.reserve_tokens", cfg.Flush.ReserveTokens, 0, 10_000_000},
 		{"flush.soft_threshold_tokens", cfg.Flush.SoftThresholdTokens, 0, 10_000_000},
@@ -63,6 +67,7 @@ func (cfg Config) validateSections() error {
 		allowed    []string
 	}{
 		{"checkpoint.on_failure", cfg.Checkpoint.OnFailure, []string{"park", "offline"}},
+		{"maintenance.retention", cfg.Maintenance.Retention, []string{"stale", "tiers"}},
 		{"model.provider", cfg.Model.Provider, []string{"offline", "openai", "generic"}},
 		{"log.level", cfg.Log.Level, []string{"debug", "info", "warn", "error"}},
 	} {

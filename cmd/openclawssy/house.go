@@ -357,6 +357,7 @@ func (h *house) app() cli.App {
 	c.Add(graphs.Ops()...)
 	c.Add(h.follower().Ops()...)
 	c.Add(chk.Ops()...)
+	c.Add(h.maintenance().Ops()...)
 	c.Add(rec.Ops()...)
 	c.Add(runlog.NewService(h.readRuns).Ops()...)
 	c.Add(sched.Ops()...)

@@ -126,6 +126,8 @@ type Item struct {
 	Version      int        `json:"version"`                 // 1 for the first
 	Provisional  bool       `json:"provisional,omitempty"`   // made while the model was away; replaced when it returns
 	Reason       string     `json:"reason,omitempty"`        // why it is quarantined or archived
+	Verify       []string   `json:"verify,omitempty"`        // why a person should say whether it is right; it is recalled all the same
+	VerifiedAt   *time.Time `json:"verified_at,omitempty"`   // when a person last said that it is
 	Evidence     []Evidence `json:"evidence"`
 	Metadata     any        `json:"metadata,omitempty"`
 }

@@ -11,7 +11,11 @@ func (it Item) Line() string {
 	if what == "" {
 		what = "(" + string(it.Status) + ")"
 	}
-	return fmt.Sprintf("%s (%s, %s, %s, importance %d, confidence %.2f) %s", it.Handle, it.Kind, it.Trust, it.Status, it.Importance, it.Confidence, what)
+	verify := ""
+	if len(it.Verify) > 0 {
+		verify = ", to verify: " + strings.Join(it.Verify, "; ")
+	}
+	return fmt.Sprintf("%s (%s, %s, %s, importance %d, confidence %.2f%s) %s", it.Handle, it.Kind, it.Trust, it.Status, it.Importance, it.Confidence, verify, what)
 }
 
 // Line shows an episode to a person in one line, without line break.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/distill"
@@ -80,38 +79,13 @@ func (r *run) sumUp(ctx context.Context) error {
 	return nil
 }
 
-// leased runs fn under the lease of this agent's checkpoints, which is renewed
-// meanwhile. Should it be lost, fn's context ends.
-func (r *run) leased(ctx context.Context, fn func(context.Context) error) (err error) {
-	opts, length := r.service.opts, r.service.lease
-	if r.lease, err = r.Store.Acquire(ctx, "checkpoint", opts.Holder+", run "+opts.NewID(), length); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	renewed := make(chan struct{})
-	go func() {
-		defer close(renewed)
-		tick := time.NewTicker(length / 3)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				if err := r.Store.Renew(ctx, r.lease, length); err != nil {
-					cancel(err)
-					return
-				}
-			}
-		}
-	}()
-	err = fn(ctx)
-	if lost := context.Cause(ctx); err != nil && lost != nil {
-		err = lost
-	}
-	cancel(nil)
-	<-renewed
-	return errors.Join(err, r.Store.Release(context.WithoutCancel(ctx), r.lease))
+// leased runs fn under the lease of this agent's checkpoints.
+func (r *run) leased(ctx context.Context, fn func(context.Context) error) error {
+	opts := r.service.opts
+	return r.Store.Leased(ctx, "checkpoint", opts.Holder+", run "+opts.NewID(), r.service.lease, func(ctx context.Context, l working.Lease) error {
+		r.lease = l
+		return fn(ctx)
+	})
 }
 
 // retryParked tries the parked ranges, oldest first, until one finds no answer.

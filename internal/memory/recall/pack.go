@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -133,7 +134,11 @@ func (p *packer) hasRoom() bool {
 // note puts a candidate into the trace.
 func (p *packer) note(handle string, sc scores, in bool, why string) {
 	if len(p.trace.Candidates) < maxTraced {
-		p.trace.Candidates = append(p.trace.Candidates, Candidate{Handle: handle, Score: round(sc.total), Scores: sc.parts(), In: in, Why: why})
+		c := Candidate{Handle: handle, Score: round(sc.total), Scores: sc.parts(), In: in, Why: why}
+		if at := slices.IndexFunc(p.found.items, func(r rankedItem) bool { return r.item.Handle == handle }); at >= 0 {
+			c.Verify = p.found.items[at].item.Verify
+		}
+		p.trace.Candidates = append(p.trace.Candidates, c)
 	}
 }
 

@@ -120,7 +120,8 @@ type Candidate struct {
 	Score  float64            `json:"score"`
 	Scores map[string]float64 `json:"scores"` // its parts
 	In     bool               `json:"in"`
-	Why    string             `json:"why"` // it is in, or why not
+	Why    string             `json:"why"`              // it is in, or why not
+	Verify []string           `json:"verify,omitempty"` // why a person should say whether it is right
 }
 
 // maxTraced is the most candidates in a trace.

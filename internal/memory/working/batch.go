@@ -201,7 +201,7 @@ func (a *applied) target(ctx context.Context, e *Entry) (string, error) {
 	case err != nil:
 		return "", err
 	case e.Item.Trust.Rank() < old.Trust.Rank():
-		e.Item.Status, e.Item.Reason = memory.Quarantined, "would replace "+old.Handle+", which is from a more trusted source"
+		e.Item.Status, e.Item.Reason = memory.Quarantined, wouldReplace+old.Handle+moreTrusted
 		return "", nil
 	}
 	return id, nil

@@ -144,7 +144,7 @@ func (p *plan) replace(ctx context.Context, id string, placed *memory.Item) erro
 	case old.Status == memory.Forgotten, old.Reason == rejected:
 		return nil
 	case placed.Trust.Rank() < old.Trust.Rank():
-		placed.Status, placed.Reason = memory.Quarantined, "would replace "+old.Handle+", which is from a more trusted source"
+		placed.Status, placed.Reason = memory.Quarantined, wouldReplace+old.Handle+moreTrusted
 		return nil
 	}
 	return p.supersede(ctx, id, placed)

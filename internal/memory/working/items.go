@@ -22,7 +22,7 @@ type querier interface {
 }
 
 const itemColumns = `number, id, kind, title, content, importance, confidence, status, created_at, updated_at,
-	trust, valid_from, valid_to, supersedes, superseded_by, version, provisional, reason, metadata`
+	trust, valid_from, valid_to, supersedes, superseded_by, version, provisional, reason, metadata, verify, verified_at`
 
 // row is an item as it lies in memory_items.
 type row struct {
@@ -32,18 +32,28 @@ type row struct {
 	validFrom, validTo sql.NullInt64
 	provisional        bool
 	metadata           string
+	verify             string // JSON list, or ""
+	verifiedAt         sql.NullInt64
 }
 
 // values returns the columns in the order of itemColumns.
 func (r *row) values() []any {
 	it := &r.item
 	return []any{r.number, it.ID, it.Kind, it.Title, it.Content, it.Importance, it.Confidence, string(it.Status), r.created, r.updated,
-		string(it.Trust), r.validFrom, r.validTo, it.Supersedes, it.SupersededBy, it.Version, r.provisional, it.Reason, r.metadata}
+		string(it.Trust), r.validFrom, r.validTo, it.Supersedes, it.SupersededBy, it.Version, r.provisional, it.Reason, r.metadata, r.verify, r.verifiedAt}
 }
 
-// sum is the checksum of the item's columns and evidence.
+// sinceSecond is the number of columns that the second migration added.
+const sinceSecond = 2
+
+// sum is the checksum of the item's columns and evidence. Where the columns of
+// the second migration are empty they do not count, so that the sums of rows
+// that are older than it hold.
 func (r *row) sum() int64 {
 	values := r.values()
+	if r.verify == "" && !r.verifiedAt.Valid {
+		values = values[:len(values)-sinceSecond]
+	}
 	for _, ev := range r.item.Evidence {
 		values = append(values, ev.EventID, ev.SourceID, ev.Seq, ev.Quote)
 	}
@@ -73,13 +83,21 @@ func newRow(it memory.Item) (*row, error) {
 		return nil, err
 	}
 	r := &row{number: number, item: it, created: it.CreatedAt.UnixMilli(), updated: it.UpdatedAt.UnixMilli(),
-		validFrom: milli(it.ValidFrom), validTo: milli(it.ValidTo), provisional: it.Provisional}
+		validFrom: milli(it.ValidFrom), validTo: milli(it.ValidTo), provisional: it.Provisional,
+		verifiedAt: milli(it.VerifiedAt)}
 	if it.Metadata != nil {
 		text, err := json.Marshal(it.Metadata)
 		if err != nil {
 			return nil, memory.Errorf(memory.ErrInvalid, "metadata of %s: %w", it.Handle, err)
 		}
 		r.metadata = string(text)
+	}
+	if len(it.Verify) > 0 {
+		text, err := json.Marshal(it.Verify)
+		if err != nil {
+			return nil, err
+		}
+		r.verify = string(text)
 	}
 	return r, nil
 }
@@ -89,13 +107,14 @@ func scanRow(scan func(...any) error) (r *row, sum int64, err error) {
 	r = &row{}
 	it := &r.item
 	err = scan(&r.number, &it.ID, &it.Kind, &it.Title, &it.Content, &it.Importance, &it.Confidence, &it.Status, &r.created, &r.updated,
-		&it.Trust, &r.validFrom, &r.validTo, &it.Supersedes, &it.SupersededBy, &it.Version, &r.provisional, &it.Reason, &r.metadata, &sum)
+		&it.Trust, &r.validFrom, &r.validTo, &it.Supersedes, &it.SupersededBy, &it.Version, &r.provisional, &it.Reason, &r.metadata,
+		&r.verify, &r.verifiedAt, &sum)
 	if err != nil {
 		return nil, 0, memory.Errorf(memory.ErrCorrupt, "read a row of %s: %w", fileName, err)
 	}
 	it.Handle, it.Provisional, it.Evidence = handleOf(r.number), r.provisional, []memory.Evidence{}
 	it.CreatedAt, it.UpdatedAt = time.UnixMilli(r.created).UTC(), time.UnixMilli(r.updated).UTC()
-	it.ValidFrom, it.ValidTo = instant(r.validFrom), instant(r.validTo)
+	it.ValidFrom, it.ValidTo, it.VerifiedAt = instant(r.validFrom), instant(r.validTo), instant(r.verifiedAt)
 	return r, sum, nil
 }
 
@@ -117,6 +136,11 @@ func loadItems(ctx context.Context, q querier, rest string, args ...any) ([]memo
 		if r.metadata != "" {
 			if err := json.Unmarshal([]byte(r.metadata), &r.item.Metadata); err != nil {
 				return nil, memory.Errorf(memory.ErrCorrupt, "metadata of %s: %w", r.item.Handle, err)
+			}
+		}
+		if r.verify != "" {
+			if err := json.Unmarshal([]byte(r.verify), &r.item.Verify); err != nil {
+				return nil, memory.Errorf(memory.ErrCorrupt, "marks of %s: %w", r.item.Handle, err)
 			}
 		}
 		items[i] = r.item

@@ -91,6 +91,40 @@ func (s *Store) Release(ctx context.Context, l Lease) error {
 	}))
 }
 
+// Leased runs fn under the lease of that name, which is renewed meanwhile. Should
+// it be lost, fn's context ends, and the answer is ErrConflict.
+func (s *Store) Leased(ctx context.Context, name, holder string, length time.Duration, fn func(context.Context, Lease) error) error {
+	lease, err := s.Acquire(ctx, name, holder, length)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	renewed := make(chan struct{})
+	go func() {
+		defer close(renewed)
+		tick := time.NewTicker(length / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				if err := s.Renew(ctx, lease, length); err != nil {
+					cancel(err)
+					return
+				}
+			}
+		}
+	}()
+	err = fn(ctx, lease)
+	if lost := context.Cause(ctx); err != nil && lost != nil {
+		err = lost
+	}
+	cancel(nil)
+	<-renewed
+	return errors.Join(err, s.Release(context.WithoutCancel(ctx), lease))
+}
+
 // holds refuses with ErrConflict where the lease has gone to somebody else.
 func holds(ctx context.Context, q querier, l Lease) error {
 	var mine bool

@@ -12,7 +12,7 @@ import (
 // Near-duplicates are found by MinHash (Broder 1997) with banding: items whose
 // sets of words have Jaccard similarity j share at least one band with
 // probability 1-(1-j^bandRows)^bandCount, .98 for j = .74, which is the least
-// that isDuplicate accepts, and .07 for j = .2.
+// that Same accepts, and .07 for j = .2.
 const (
 	bandCount = 8
 	bandRows  = 3
@@ -56,18 +56,92 @@ func words(s string) []string {
 	return out
 }
 
-// wordsOf returns the words by which an item's duplicates are found.
-func wordsOf(it memory.Item) []string { return words(it.Content) }
+// Likeness is what of an item tells whether another one says the same, or the
+// contrary: hashes of its words in order, of its title, and when it holds. It
+// holds no text.
+type Likeness struct {
+	words    []term // nil where Brief has dropped them
+	count    int    // of the words
+	sum      uint64 // of the words in order
+	title    uint64 // of the title's words
+	from, to *time.Time
+}
 
-// isDuplicate reports whether a and b say the same: the words of the one are
-// those of the other, in the same order, with a few more that neither turn the
-// meaning nor add a number. Short contents must have the same title as well.
-// Both must be able to hold at the same time.
-func isDuplicate(a, b memory.Item) bool {
-	if !sameDays(a.ValidFrom, b.ValidFrom) || !sameDays(a.ValidTo, b.ValidTo) {
+// term is a word of a text: its hash, and what it does to the meaning.
+type term struct {
+	hash  uint64
+	flags uint8
+}
+
+const (
+	isTurning      = 1 << iota // a turning word
+	isNumber                   // it holds a digit
+	isFaint                    // another form of it is a stopword: "likes", where "like" is not compared
+	changesMeaning = isTurning | isNumber
+)
+
+// LikenessOf returns the likeness of an item.
+func LikenessOf(it memory.Item) Likeness {
+	ws := words(it.Content)
+	l := Likeness{words: make([]term, len(ws)), count: len(ws), from: it.ValidFrom, to: it.ValidTo}
+	for i, w := range ws {
+		l.words[i] = termOf(w)
+		l.sum = mix(l.sum ^ l.words[i].hash)
+	}
+	for _, w := range words(it.Title) {
+		l.title = mix(l.title ^ fnv(w))
+	}
+	return l
+}
+
+func termOf(word string) term {
+	t := term{hash: fnv(word)}
+	if turning[word] {
+		t.flags |= isTurning
+	}
+	if strings.ContainsAny(word, "0123456789") {
+		t.flags |= isNumber
+	}
+	if text.IsStopword(word) {
+		t.flags |= isFaint
+	}
+	return t
+}
+
+// Words returns how many words the content has, stopwords aside.
+func (a Likeness) Words() int { return a.count }
+
+// Sum is the same for contents of the same words in the same order, and for
+// hardly any others.
+func (a Likeness) Sum() uint64 { return a.sum }
+
+// Bands returns hashes of which likely duplicates share at least one.
+func (a Likeness) Bands() []int64 { return bandsOf(a.words) }
+
+// longest is the number of words that Brief keeps.
+const longest = 64
+
+// Brief drops the words of a long content: it is the same as an equal one then,
+// and no other.
+func (a Likeness) Brief() Likeness {
+	if len(a.words) > longest {
+		a.words = nil
+	}
+	return a
+}
+
+// Same reports whether a and b say the same: the words of the one are those of
+// the other, in the same order, with a few more that neither turn the meaning
+// nor add a number. Short contents must have the same title as well. Both must be
+// able to hold at the same time.
+func (a Likeness) Same(b Likeness) bool {
+	if !a.together(b) {
 		return false
 	}
-	short, long := wordsOf(a), wordsOf(b)
+	if a.words == nil || b.words == nil {
+		return a.sum == b.sum
+	}
+	short, long := a.words, b.words
 	if len(short) > len(long) {
 		short, long = long, short
 	}
@@ -80,14 +154,80 @@ func isDuplicate(a, b memory.Item) bool {
 			at++
 			continue
 		}
-		if turning[w] || strings.ContainsAny(w, "0123456789") {
+		if w.flags&changesMeaning != 0 {
 			return false
 		}
 	}
 	if at < len(short) {
 		return false
 	}
-	return len(short) >= selfContained || slices.Equal(words(a.Title), words(b.Title))
+	return len(short) >= selfContained || a.title == b.title
+}
+
+// Contrary reports whether a and b cannot both be right, as far as their words
+// tell: they are the same but for a word that turns the meaning, or have the same
+// title and are the same but for a number.
+func (a Likeness) Contrary(b Likeness) bool {
+	if !a.together(b) || len(a.words) < 2 || len(b.words) < 2 {
+		return false
+	}
+	if a.turns() != b.turns() && differOnlyBy(a.words, b.words, isTurning|isFaint) {
+		return min(len(a.words), len(b.words)) >= selfContained || a.title == b.title
+	}
+	return a.title == b.title && len(a.words) == len(b.words) && differOnlyBy(a.words, b.words, isNumber)
+}
+
+// turns counts the words that turn the meaning.
+func (a Likeness) turns() int {
+	n := 0
+	for _, w := range a.words {
+		if w.flags&isTurning != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Agrees reports whether nothing in the words of a and b keeps them from saying
+// the same in other words: the same numbers and turning words, in the same order.
+func (a Likeness) Agrees(b Likeness) bool {
+	if !a.together(b) || a.words == nil || b.words == nil {
+		return false
+	}
+	return slices.Equal(a.flagged(), b.flagged())
+}
+
+func (a Likeness) flagged() []term {
+	return slices.DeleteFunc(slices.Clone(a.words), func(w term) bool { return w.flags&changesMeaning == 0 })
+}
+
+// together reports whether both can hold at the same time.
+func (a Likeness) together(b Likeness) bool {
+	return sameDays(a.from, b.from) && sameDays(a.to, b.to)
+}
+
+// differOnlyBy reports whether a and b differ, and are the same in order once the
+// words with one of those flags are left out.
+func differOnlyBy(a, b []term, flags uint8) bool {
+	if slices.Equal(a, b) {
+		return false
+	}
+	i, j := 0, 0
+	for {
+		for i < len(a) && a[i].flags&flags != 0 {
+			i++
+		}
+		for j < len(b) && b[j].flags&flags != 0 {
+			j++
+		}
+		if i == len(a) || j == len(b) {
+			return i == len(a) && j == len(b)
+		}
+		if a[i] != b[j] {
+			return false
+		}
+		i, j = i+1, j+1
+	}
 }
 
 // sameDays reports whether two bounds of validity agree, or one is open.
@@ -96,13 +236,13 @@ func sameDays(a, b *time.Time) bool {
 }
 
 // bandsOf returns the bands of a set of words.
-func bandsOf(set []string) []int64 {
+func bandsOf(set []term) []int64 {
 	var least [bandCount * bandRows]uint64
 	for i := range least {
 		least[i] = ^uint64(0)
 	}
 	for _, w := range set {
-		h := fnv(w)
+		h := w.hash
 		for i := range least {
 			least[i] = min(least[i], mix(h+uint64(i)*0x9E3779B97F4A7C15))
 		}

@@ -63,7 +63,7 @@ func (p *plan) add(it memory.Item) *memory.Item {
 		it.Evidence = []memory.Evidence{}
 	}
 	p.items[it.ID], p.order = &it, append(p.order, it.ID)
-	for _, b := range bandsOf(wordsOf(it)) {
+	for _, b := range LikenessOf(it).Bands() {
 		p.bands[b] = append(p.bands[b], it.ID)
 	}
 	return &it
@@ -72,10 +72,11 @@ func (p *plan) add(it memory.Item) *memory.Item {
 // duplicate returns the item, neither superseded nor forgotten, that says the
 // same as it; nil for none.
 func (p *plan) duplicate(ctx context.Context, it memory.Item) (*memory.Item, error) {
-	bands := bandsOf(wordsOf(it))
+	like := LikenessOf(it)
+	bands := like.Bands()
 	for _, b := range bands {
 		for _, id := range p.bands[b] {
-			if other := p.items[id]; isLive(*other) && isDuplicate(it, *other) {
+			if other := p.items[id]; isLive(*other) && like.Same(LikenessOf(*other)) {
 				return other, nil
 			}
 		}
@@ -94,7 +95,7 @@ func (p *plan) duplicate(ctx context.Context, it memory.Item) (*memory.Item, err
 		if touched, here := p.items[c.ID]; here {
 			c = *touched
 		}
-		if isLive(c) && isDuplicate(it, c) {
+		if isLive(c) && like.Same(LikenessOf(c)) {
 			return &c, nil
 		}
 	}
@@ -148,7 +149,7 @@ func merge(into *memory.Item, it memory.Item) {
 		}
 	}
 	if fresh > 0 || len(it.Evidence) == 0 {
-		into.Confidence = agreed(into.Confidence, it.Confidence)
+		into.Confidence = Agreed(into.Confidence, it.Confidence)
 	}
 	into.Importance = max(into.Importance, it.Importance)
 	if len(words(it.Content)) > len(words(into.Content)) {
@@ -170,10 +171,10 @@ func firstSet(a, b *time.Time) *time.Time {
 	return b
 }
 
-// agreed is the confidence in what two sources say: half of the second one's
+// Agreed is the confidence in what two sources say: half of the second one's
 // belief counts against the doubt that the surer one leaves. Rounded to
 // thousandths, so that it reads well.
-func agreed(a, b float64) float64 {
+func Agreed(a, b float64) float64 {
 	high, low := max(a, b), min(a, b)
 	return math.Round((high+(1-high)*low/2)*1000) / 1000
 }

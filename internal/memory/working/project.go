@@ -251,7 +251,7 @@ func putItem(ctx context.Context, tx *sql.Tx, agent memory.AgentID, it memory.It
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO memory_items (`+itemColumns+`, sum, agent_id)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, append(r.values(), r.sum(), string(agent))...); err != nil {
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, append(r.values(), r.sum(), string(agent))...); err != nil {
 		return err
 	}
 	if isNew || oldTitle != it.Title || oldContent != it.Content {
@@ -297,7 +297,7 @@ func putBands(ctx context.Context, tx *sql.Tx, r *row, isNew bool) error {
 	case memory.Superseded, memory.Forgotten:
 		return nil
 	}
-	for _, band := range bandsOf(wordsOf(r.item)) {
+	for _, band := range LikenessOf(r.item).Bands() {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO bands VALUES (?, ?) ON CONFLICT DO NOTHING`, band, r.number); err != nil {
 			return err
 		}

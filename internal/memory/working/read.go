@@ -39,6 +39,7 @@ func (s *Store) Get(ctx context.Context, in GetRequest) (GetResult, error) {
 type ListRequest struct {
 	Status string `json:"status,omitempty" jsonschema:"active, superseded, archived, quarantined, forgotten or all; active if absent"`
 	Kind   string `json:"kind,omitempty" jsonschema:"only items of this kind"`
+	Verify bool   `json:"verify,omitempty" jsonschema:"only items that are marked to be verified"`
 	Limit  *int   `json:"limit,omitempty" jsonschema:"most items to list, newest first; 0 for all; 50 if absent"`
 }
 
@@ -66,6 +67,9 @@ func (in ListRequest) filter() (string, []any, error) {
 	}
 	if in.Kind != "" {
 		where, args = append(where, "kind = ?"), append(args, in.Kind)
+	}
+	if in.Verify {
+		where = append(where, "verify <> ''")
 	}
 	limit := defaultLimit
 	set(&limit, in.Limit)

@@ -37,8 +37,8 @@ func (s *Service) Ops() []op.Op {
 		op.New("memory.revert", "Go back to an earlier version of a memory.", op.Write, with(s.write, (*Store).Revert)).WithExample(`{"handle": "MEM-1", "version": 1}`),
 		op.New("memory.history", "Show every version of a memory: what changed, when, by whom and why.", op.Read, with(s.read, (*Store).History)).
 			WithExample(`{"handle": "MEM-1"}`),
-		op.New("memory.approve", "Take a memory out of quarantine.", op.Write, with(s.write, (*Store).Approve)).WithExample(`{"handle": "MEM-1"}`),
-		op.New("memory.reject", "Turn down a memory in quarantine, for good.", op.Write, with(s.write, (*Store).Reject)).WithExample(`{"handle": "MEM-1"}`),
+		op.New("memory.approve", "Say that a memory is right: one in quarantine, or one marked to be verified.", op.Write, with(s.write, (*Store).Approve)).WithExample(`{"handle": "MEM-1"}`),
+		op.New("memory.reject", "Turn down a memory, in quarantine or marked to be verified, for good.", op.Write, with(s.write, (*Store).Reject)).WithExample(`{"handle": "MEM-1"}`),
 		op.New("memory.health", "Show how the working memory is: counts, backlog, and what is wrong.", op.Read, s.Health),
 		op.New("decision.log", "Record a decision, and remember it.", op.Write, s.LogDecision).
 			WithExample(`{"title": "use SQLite", "content": "We store memory in SQLite.", "alternatives": ["files"], "reason": "one file, full-text search"}`),

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
@@ -146,6 +147,7 @@ func (s *Store) Update(ctx context.Context, in UpdateRequest) (Changed, error) {
 		set(&it.Kind, in.Kind)
 		set(&it.Importance, in.Importance)
 		set(&it.Confidence, in.Confidence)
+		it.Verify = nil // it is looked at anew
 		if it.Title != now.Title || it.Content != now.Content {
 			it.Trust = vouched(memory.Actor(ctx), now.Trust)
 		}
@@ -341,31 +343,44 @@ func (s *Store) Revert(ctx context.Context, in RevertRequest) (Changed, error) {
 
 // ReviewRequest is the input of memory.approve and memory.reject.
 type ReviewRequest struct {
-	Handle string `json:"handle" cli:"arg" jsonschema:"handle of an item in quarantine, such as MEM-12"`
+	Handle string `json:"handle" cli:"arg" jsonschema:"handle of an item in quarantine, or of one that is marked to be verified, such as MEM-12"`
 	Why    string `json:"why,omitempty" jsonschema:"reason, kept in the history"`
 }
 
-// Approve takes an item out of quarantine: from now on it is recalled.
+// approved is the least confidence in what somebody has said to be right: that
+// of a memory that is written.
+const approved = .9
+
+// Approve says that an item is right: one in quarantine is recalled from now on,
+// and the marks of one to be verified are gone.
 func (s *Store) Approve(ctx context.Context, in ReviewRequest) (Changed, error) {
-	return s.review(ctx, in, "approve", memory.Active, "")
+	return s.review(ctx, in, "approve", func(it *memory.Item, at time.Time) {
+		if it.Status == memory.Active {
+			it.Confidence = max(it.Confidence, approved)
+		}
+		it.Status, it.Reason, it.Verify, it.VerifiedAt = memory.Active, "", nil, &at
+	})
 }
 
-// Reject archives an item in quarantine. What says the same is not taken again.
+// Reject archives an item in quarantine, or one to be verified. What says the
+// same is not taken again.
 func (s *Store) Reject(ctx context.Context, in ReviewRequest) (Changed, error) {
-	return s.review(ctx, in, "reject", memory.Archived, rejected)
+	return s.review(ctx, in, "reject", func(it *memory.Item, _ time.Time) {
+		it.Status, it.Reason, it.Verify = memory.Archived, rejected, nil
+	})
 }
 
-func (s *Store) review(ctx context.Context, in ReviewRequest, action string, to memory.Status, reason string) (Changed, error) {
+func (s *Store) review(ctx context.Context, in ReviewRequest, action string, judge func(it *memory.Item, at time.Time)) (Changed, error) {
 	return s.alter(ctx, in.Handle, action, in.Why, func(ctx context.Context, p *plan, now memory.Item) error {
-		if now.Status != memory.Quarantined {
-			return memory.WithHint(memory.Errorf(memory.ErrConflict, "%s is %s, not in quarantine", now.Handle, now.Status),
-				"openclawssy memory list --status quarantined shows what waits for review")
+		if now.Status != memory.Quarantined && (now.Status != memory.Active || len(now.Verify) == 0) {
+			return memory.WithHint(memory.Errorf(memory.ErrConflict, "%s is %s, not in quarantine, and not marked to be verified", now.Handle, now.Status),
+				"openclawssy memory list --status quarantined shows what waits for review, and --verify what is marked")
 		}
 		it, err := p.touch(ctx, now.ID)
 		if err != nil {
 			return err
 		}
-		it.Status, it.Reason = to, reason
+		judge(it, p.at)
 		return nil
 	})
 }

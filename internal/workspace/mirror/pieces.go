@@ -94,23 +94,15 @@ func (p piece) body() string {
 	return p.title() + "\n" + rest
 }
 
-// Tiers of retention, by the importance of a tag.
-const (
-	structural   = 0.8 // and above: kept for good
-	potential    = 0.4 // and above: kept for potentialFor; below for contextualFor
-	potentialFor = 30 * 24 * time.Hour
-	contextual   = 7 * 24 * time.Hour
-)
-
 // until is when what was noted at a time with that importance is no longer kept;
 // nil for never.
 func until(noted time.Time, importance *float64) *time.Time {
-	if importance == nil || *importance >= structural {
+	if importance == nil {
 		return nil
 	}
-	length := contextual
-	if *importance >= potential {
-		length = potentialFor
+	length, ends := memory.TierOf(*importance).Lasts()
+	if !ends {
+		return nil
 	}
 	end := noted.Add(length).UTC().Truncate(time.Millisecond)
 	return &end
@@ -123,16 +115,8 @@ func importanceOf(score *float64, namespace string) int {
 		return 4
 	case score == nil:
 		return 3
-	case *score >= .9:
-		return 5
-	case *score >= structural:
-		return 4
-	case *score >= potential:
-		return 3
-	case *score >= .2:
-		return 2
 	}
-	return 1
+	return memory.Importance(*score)
 }
 
 // kindOf chooses the kind of an item: by its tag, else by its file.

@@ -10,6 +10,10 @@ CREATE INDEX memory_items_by_value ON memory_items (status, importance, confiden
 
 CREATE INDEX revisions_by_seq ON revisions (seq);
 
+CREATE INDEX revisions_by_time ON revisions (at);
+
+CREATE INDEX revisions_reverted ON revisions (number, version) WHERE action = 'revert';
+
 CREATE TABLE bands (
 	band   INTEGER NOT NULL,
 	number INTEGER NOT NULL,
@@ -69,7 +73,7 @@ CREATE TABLE memory_items (
 	reason        TEXT    NOT NULL,
 	metadata      TEXT    NOT NULL, -- JSON, or ''
 	sum           INTEGER NOT NULL  -- of the item's evidence as well
-) STRICT;
+, verify TEXT NOT NULL DEFAULT '', verified_at INTEGER) STRICT;
 
 CREATE VIRTUAL TABLE memory_prefix USING fts5 (prefix, tokenize = 'unicode61');
 
