@@ -57,6 +57,7 @@ type house struct {
 	weaving    weaving
 	recorder   *weave.Recorder
 	talks      sync.Map // of agents: their *session.Store
+	writing    sync.Map // of agents: their *events.Log that is open
 	indexing   sync.Map // agents whose archive is being brought up to date
 	erasure    *care.Erasure
 	ending     sync.Map // agents whose interrupted erasure is being ended: true
@@ -186,7 +187,11 @@ func (h *house) openLog(ctx context.Context, agent memory.AgentID, dir agents.Di
 		return nil, nil, err
 	}
 	l, err := events.Open(ctx, dir.Path("memory", "events"), events.Options{Now: h.now, NewID: h.newID, Redact: red, Log: h.log})
-	return l, nil, err
+	if err != nil {
+		return nil, nil, err
+	}
+	h.writing.Store(agent, l)
+	return l, []func(){func() { h.noteLost(agent, dir, l) }}, nil
 }
 
 // readLog lends a reader of an agent's log.
@@ -347,7 +352,7 @@ func (h *house) app() cli.App {
 	graphs.OnPersona = h.recorder.PersonaUpdated
 	h.runtime = h.makeRuntime(c, rec, chk)
 	sched := h.makeScheduler(c, h.runtime)
-	look := care.NewService(h.readLog, h.items.read, h.archives.read, overdue(sched), func(memory.AgentID) int64 { return 0 })
+	look := h.looker(sched)
 
 	c.Add(events.NewService(h.readLog).Ops()...)
 	items := working.NewService(h.items.read, h.items.write, episodesOf{h})

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/openclawssy/openclawssy/config"
+	"github.com/openclawssy/openclawssy/internal/care"
 	"github.com/openclawssy/openclawssy/internal/cli"
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -86,6 +88,7 @@ func (h *house) makeRecall(more ...recall.Source) *recall.Service {
 		Archive: h.recallable, Items: h.items.read, Sources: more, Near: (&weave.Walker{Read: h.walkable}).Near, Redact: lateRedactor{h}, Now: h.now,
 		Settings:    h.recallSettings,
 		SessionKind: h.sessionKind,
+		Health:      h.degraded,
 	})
 }
 
@@ -185,20 +188,32 @@ func (h *house) makeScheduler(c *op.Catalog, rt *runtime.Runtime) *scheduler.Sch
 
 func (h *house) jobDeadline() time.Duration { return time.Duration(h.cfg.Scheduler.JobDeadline) }
 
+// planned tells where an agent's jobs stand.
+func planned(s *scheduler.Scheduler) func(context.Context, memory.AgentID) (care.Schedule, error) {
+	return func(ctx context.Context, agent memory.AgentID) (care.Schedule, error) {
+		var plan care.Schedule
+		list, err := s.List(ctx, agent, struct{}{})
+		if err != nil {
+			return plan, err
+		}
+		for _, j := range list.Jobs {
+			if j.Overdue && !list.Serving {
+				plan.Overdue = append(plan.Overdue, j.Name)
+			}
+			if j.Next != nil {
+				plan.Next = append(plan.Next, care.NextJob{Name: j.Name, At: *j.Next})
+			}
+		}
+		slices.SortStableFunc(plan.Next, func(a, b care.NextJob) int { return a.At.Compare(b.At) })
+		return plan, nil
+	}
+}
+
 // overdue names an agent's jobs that should have run while nothing ran them.
 func overdue(s *scheduler.Scheduler) func(context.Context, memory.AgentID) ([]string, error) {
 	return func(ctx context.Context, agent memory.AgentID) ([]string, error) {
-		list, err := s.List(ctx, agent, struct{}{})
-		if err != nil || list.Serving {
-			return nil, err
-		}
-		var names []string
-		for _, j := range list.Jobs {
-			if j.Overdue {
-				names = append(names, j.Name)
-			}
-		}
-		return names, nil
+		plan, err := planned(s)(ctx, agent)
+		return plan.Overdue, err
 	}
 }
 

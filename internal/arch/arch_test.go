@@ -50,6 +50,7 @@ var floors = map[string]int{
 	"internal/workspace/index": 3,
 	"internal/message":         3,
 	"internal/session":         3,
+	"internal/vitals":          3,
 	"internal/runlog":          3,
 
 	"internal/memory/recall":      4,

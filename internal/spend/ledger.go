@@ -59,6 +59,24 @@ type Day struct {
 	Damaged []string `json:"damaged,omitempty"`
 }
 
+// UsedUp says which limit leaves no room for another call; "" for none.
+func (d Day) UsedUp() string {
+	for _, bound := range []struct {
+		who, what    string
+		used, atMost int
+	}{
+		{"the agent", "calls", d.Used.Calls, d.Limits.DailyCalls},
+		{"the agent", "tokens", d.Used.Tokens(), d.Limits.DailyTokens},
+		{"all agents together", "calls", d.All.Calls, d.Limits.TotalCalls},
+		{"all agents together", "tokens", d.All.Tokens(), d.Limits.TotalTokens},
+	} {
+		if bound.atMost > 0 && bound.used >= bound.atMost {
+			return fmt.Sprintf("%s used up today's %d %s", bound.who, bound.atMost, bound.what)
+		}
+	}
+	return ""
+}
+
 // OverError says which limit a call would have broken. It is an ErrDenied.
 type OverError struct {
 	Agent    memory.AgentID // "" where it is the limit of all agents together

@@ -46,7 +46,10 @@ type Options struct {
 	// SessionKind is memory.SessionMain or memory.SessionGroup; any other answer
 	// stands for a private session.
 	SessionKind func(agent memory.AgentID, session string) string
-	Now         func() time.Time
+	// Health says what is known to be wrong with an agent's memory and since when;
+	// "" for nothing. It is asked for each block, and may be nil.
+	Health func(memory.AgentID) string
+	Now    func() time.Time
 }
 
 // Source finds what else an agent knows about a question, as active items, at
@@ -104,9 +107,10 @@ type Block struct {
 
 // Trace says how a block came about.
 type Trace struct {
-	Terms         []string    `json:"terms"`    // of the question, as they were looked up
-	Prefixes      []string    `json:"prefixes"` // likewise
-	Speakers      []string    `json:"speakers"` // those named
+	Health        string      `json:"health,omitempty"` // what was known to be wrong with the memory, and since when
+	Terms         []string    `json:"terms"`            // of the question, as they were looked up
+	Prefixes      []string    `json:"prefixes"`         // likewise
+	Speakers      []string    `json:"speakers"`         // those named
 	MinImportance int         `json:"min_importance"`
 	Statuses      []string    `json:"statuses"` // of the items looked at
 	Threshold     float64     `json:"threshold"`
@@ -149,7 +153,11 @@ func (s *Service) Block(ctx context.Context, agent memory.AgentID, req Request) 
 				done <- empty(req.Text, fmt.Sprintf("recall failed: %v", p))
 			}
 		}()
-		done <- s.build(ctx, agent, req, set)
+		out := s.build(ctx, agent, req, set)
+		if s.opts.Health != nil {
+			out.Trace.Health = s.opts.Health(agent)
+		}
+		done <- out
 	}()
 	var out Block
 	select {
