@@ -128,10 +128,10 @@ func (l *List[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return err
 	}
-	_, any := any(*new(T)).(jsontext.Value)
+	_, free := any(*new(T)).(jsontext.Value)
 	out := List[T]{}
 	for dec.PeekKind() != ']' {
-		if dec.PeekKind() == 'n' && !any {
+		if dec.PeekKind() == 'n' && !free {
 			return errNullElement
 		}
 		var element T
@@ -179,9 +179,9 @@ func (m *Map[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if err := json.Unmarshal(raw, &values); err != nil {
 		return err
 	}
-	_, any := any(*new(T)).(jsontext.Value)
+	_, free := any(*new(T)).(jsontext.Value)
 	for _, v := range values {
-		if v.Kind() == 'n' && !any {
+		if v.Kind() == 'n' && !free {
 			return errNullElement
 		}
 	}
