@@ -110,6 +110,8 @@ func TestBadInput(t *testing.T) {
 		"absolute":         {pack(t, entry{name: "manifest.json", text: smallManifest}, entry{name: "/etc/x", text: "y"}), "is absolute"},
 		"absolute in raw":  {pack(t, entry{name: "manifest.json", text: smallManifest}, entry{name: "raw/openclaw//etc/x", text: "y"}), "empty segment"},
 		"drive":            {pack(t, entry{name: "manifest.json", text: smallManifest}, entry{name: "C:x", text: "y"}), "drive letter"},
+		"drive in raw":     {pack(t, entry{name: "manifest.json", text: smallManifest}, entry{name: "raw/openclaw/C:/x", text: "y"}), "drive letter"},
+		"drive in files":   {pack(t, entry{name: "manifest.json", text: smallManifest}, entry{name: "artifacts/C:x", text: "y"}), "drive letter"},
 		"backslash":        {pack(t, entry{name: "manifest.json", text: smallManifest}, entry{name: `raw\openclaw\..\x`, text: "y"}), "backslash"},
 		"device":           {pack(t, entry{name: "manifest.json", text: smallManifest}, entry{name: "raw/openclaw/NUL.md", text: "y"}), "reserve"},
 		"control":          {pack(t, entry{name: "manifest.json", text: smallManifest}, entry{name: "raw/openclaw/a\x1b[2J", text: "y"}), "control character"},

@@ -2,6 +2,7 @@ package alf
 
 import (
 	"archive/zip"
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -77,7 +78,15 @@ func checkEntry(e *zip.File) error {
 	case e.UncompressedSize64 > 1<<62:
 		return memory.Errorf(memory.ErrInvalid, "has no possible size")
 	}
-	return CheckPath(e.Name)
+	if err := CheckPath(e.Name); err != nil {
+		return err
+	}
+	// What is unpacked is the path below these, which must be safe by itself.
+	below, _ := strings.CutPrefix(e.Name, artifactPrefix)
+	if raw, found := strings.CutPrefix(e.Name, rawPrefix); found {
+		_, below, _ = strings.Cut(raw, "/")
+	}
+	return CheckPath(cmp.Or(below, e.Name))
 }
 
 func printable(name string) string {
