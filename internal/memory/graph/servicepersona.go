@@ -184,7 +184,7 @@ type PersonaAnswer struct {
 func (s *Service) PersonaLoad(ctx context.Context, agent memory.AgentID, in Owner) (PersonaAnswer, error) {
 	var answer PersonaAnswer
 	err := s.view(ctx, agent, func(v *View, l Limits) error {
-		answer = PersonaAnswer{v.Traits(in.label(agent), l.PersonaTraits), nil}
+		answer = PersonaAnswer{v.CurrentTraits(in.label(agent), l.PersonaTraits), nil}
 		answer.Context = contextOf(answer.Traits)
 		return nil
 	})
