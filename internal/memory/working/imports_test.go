@@ -82,6 +82,34 @@ func TestImportFollowsItsSource(t *testing.T) {
 	same(t, s, open(t, t.TempDir(), l))
 }
 
+// What is there already stands for what says the same, where that is allowed, and
+// gives up no place of its own.
+func TestImportOfWhatIsKnown(t *testing.T) {
+	s := open(t, t.TempDir(), &memLog{})
+	known := imported("a", "Tea is green in the harbour at six.", "")
+	take(t, s, Imported{Put: []Entry{known, imported("b", "Tea is black in the harbour at six.", "")}})
+	shares := func(allowed bool) func(memory.Item) bool { return func(memory.Item) bool { return allowed } }
+	again := imported("c", known.Item.Content, "")
+	again.Item.Title = known.Item.Title
+	if res := take(t, s, Imported{Put: []Entry{again}, Shares: shares(true)}); !slices.Equal(res.IDs, []string{"mem_a"}) || res.Unchanged != 1 {
+		t.Errorf("shared: %+v", res)
+	}
+	if res := take(t, s, Imported{Put: []Entry{again}, Shares: shares(false)}); !slices.Equal(res.IDs, []string{"mem_c"}) {
+		t.Errorf("not shared: %+v", res)
+	}
+	take(t, s, Imported{Put: []Entry{imported("c", "x", "mem_b")}})
+	if b, c := statusOf(t, s, "mem_b"), statusOf(t, s, "mem_c"); b != memory.Archived || c != memory.Active {
+		t.Errorf("b is %s, c %s", b, c)
+	}
+	// An item with a number behind its id is meant by that id.
+	take(t, s, Imported{Put: []Entry{imported("d", "Tea is white.", "mem_a")}})
+	take(t, s, Imported{Put: []Entry{imported("a", known.Item.Content, "")}})
+	take(t, s, Imported{Archive: []Withdrawal{{"mem_a", "removed"}}})
+	if got := statusOf(t, s, "mem_a_2"); got != memory.Archived {
+		t.Errorf("a is %s", got)
+	}
+}
+
 // same compares two stores by their items.
 func same(t *testing.T, a, b *Store) {
 	t.Helper()

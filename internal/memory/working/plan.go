@@ -72,11 +72,16 @@ func (p *plan) add(it memory.Item) *memory.Item {
 // duplicate returns the item, neither superseded nor forgotten, that says the
 // same as it; nil for none.
 func (p *plan) duplicate(ctx context.Context, it memory.Item) (*memory.Item, error) {
+	return p.same(ctx, it, isLive)
+}
+
+// same returns an item that says the same as it and that fits; nil for none.
+func (p *plan) same(ctx context.Context, it memory.Item, fits func(memory.Item) bool) (*memory.Item, error) {
 	like := LikenessOf(it)
 	bands := like.Bands()
 	for _, b := range bands {
 		for _, id := range p.bands[b] {
-			if other := p.items[id]; isLive(*other) && like.Same(LikenessOf(*other)) {
+			if other := p.items[id]; fits(*other) && like.Same(LikenessOf(*other)) {
 				return other, nil
 			}
 		}
@@ -95,7 +100,7 @@ func (p *plan) duplicate(ctx context.Context, it memory.Item) (*memory.Item, err
 		if touched, here := p.items[c.ID]; here {
 			c = *touched
 		}
-		if isLive(c) && like.Same(LikenessOf(c)) {
+		if fits(c) && like.Same(LikenessOf(c)) {
 			return &c, nil
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -59,6 +60,15 @@ type manifest struct {
 	Unfinished bool                  `json:"unfinished,omitempty"` // an import was begun and has not ended
 	Files      map[string]*fileState `json:"files"`
 	Retired    map[string]bool       `json:"retired,omitempty"` // ids of events that the workspace says no more
+	// Pending is what the imports that were broken off may have brought into memory,
+	// or meant to take out of it.
+	Pending pending `json:"pending,omitzero"`
+}
+
+// pending is a set of items, by the ids that they were to get, and of events.
+type pending struct {
+	Items  map[string]bool `json:"items,omitempty"`
+	Events map[string]bool `json:"events,omitempty"`
 }
 
 type fileState struct {
@@ -80,6 +90,9 @@ type sectionState struct {
 type itemState struct {
 	ID    string     `json:"id"`
 	Until *time.Time `json:"until,omitempty"` // retention; nil for ever
+	// Elsewhere: it did not come of the workspace but says the same, and stays as it
+	// is whatever becomes of the section.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
 // manifestPath is the file of a workspace's manifest: agents may follow several.
@@ -90,7 +103,8 @@ func (im *Importer) manifestPath(w *workspace.Workspace) string {
 // load reads the manifest; where there is none, what the log has is looked up as
 // after an import that was broken off.
 func (im *Importer) load(w *workspace.Workspace) (*manifest, error) {
-	fresh := &manifest{Workspace: w.Path(), Unfinished: true, Files: map[string]*fileState{}, Retired: map[string]bool{}}
+	fresh := &manifest{Workspace: w.Path(), Unfinished: true}
+	fresh.complete()
 	text, err := os.ReadFile(im.manifestPath(w))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fresh, nil
@@ -98,17 +112,25 @@ func (im *Importer) load(w *workspace.Workspace) (*manifest, error) {
 	if err != nil {
 		return nil, memory.Errorf(memory.ErrUnavailable, "read what was imported before: %w", err)
 	}
-	have := *fresh
-	have.Unfinished = false
-	if err := json.Unmarshal(text, &have); err != nil {
+	have := &manifest{Workspace: w.Path()}
+	if err := json.Unmarshal(text, have); err != nil {
 		return fresh, nil // a torn note: everything is looked up again
 	}
-	for name, f := range have.Files {
-		if f == nil {
-			delete(have.Files, name)
+	have.complete()
+	return have, nil
+}
+
+// complete makes the sets that a note does not have.
+func (m *manifest) complete() {
+	if m.Files == nil {
+		m.Files = map[string]*fileState{}
+	}
+	for _, set := range []*map[string]bool{&m.Retired, &m.Pending.Items, &m.Pending.Events} {
+		if *set == nil {
+			*set = map[string]bool{}
 		}
 	}
-	return &have, nil
+	maps.DeleteFunc(m.Files, func(_ string, f *fileState) bool { return f == nil })
 }
 
 func (im *Importer) save(w *workspace.Workspace, m *manifest) error {

@@ -23,14 +23,12 @@ type piece struct {
 	sum     string // of text without secrets: what is compared
 	content string // the sum of the record's content without secrets
 	heading string // the beginning of the heading's sum
-	nth     int    // among the sections of the file with that sum, from 0
 }
 
 // piecesOf cuts a file. Sections that say nothing but what was written from here
 // are left out.
 func piecesOf(f workspace.File, text string, red redactor, notice func(workspace.Notice)) []piece {
 	var out []piece
-	seen := map[string]int{}
 	for r := range workspace.RecordsOf(f, workspace.WithoutOwn(text), workspace.SplitClient, notice) {
 		p := piece{record: r, text: plain(r.Content)}
 		if p.text == "" || r.Heading != nil && strings.TrimSpace(strings.TrimPrefix(p.text, "## ")) == "" {
@@ -41,8 +39,6 @@ func piecesOf(f workspace.File, text string, red redactor, notice func(workspace
 		if r.Heading != nil {
 			p.heading = sumOf(red.Text(*r.Heading))[:12]
 		}
-		p.nth = seen[p.sum]
-		seen[p.sum]++
 		out = append(out, p)
 	}
 	return out
@@ -135,15 +131,18 @@ func kindOf(category, namespace string) string {
 	return memory.KindNote
 }
 
+// provenanceKey names the member of an item's metadata that says where it is from.
+const provenanceKey = "workspace"
+
 // provenance is the metadata of an item: where it stands in the workspace.
 func provenance(r workspace.Record, sum string, start, end int) map[string]any {
-	return map[string]any{"workspace": map[string]any{"file": r.OriginFile, "line_start": start, "line_end": end, "sha256": sum, "record_id": r.ID.String()}}
+	return map[string]any{provenanceKey: map[string]any{"file": r.OriginFile, "line_start": start, "line_end": end, "sha256": sum, "record_id": r.ID.String()}}
 }
 
-// itemID is the id of what a section of a workspace says: the same text in the
-// same place is the same item.
-func itemID(ws string, p piece, sum string, parts ...int) string {
-	return "mem_" + sumOf(fmt.Sprintf("%q %q %s %v", ws, p.record.OriginFile, sum, parts))[:26]
+// itemID is the id of something that a workspace says. It follows from what is
+// said, by its sum, so that sections that say the same share an item.
+func itemID(ws, sum string, where any) string {
+	return "mem_" + sumOf(fmt.Sprintf("%q %s %v", ws, sum, where))[:26]
 }
 
 // itemsOf makes the items of a section that is not of a daily log. One that is too
@@ -157,7 +156,7 @@ func (p piece) itemsOf(ws string) []memory.Item {
 			suffix := fmt.Sprintf(" (%d/%d)", i+1, len(parts))
 			title = clip(title, memory.MaxTitle-40-len(suffix)) + suffix
 		}
-		out[i] = memory.Item{ID: itemID(ws, p, p.sum, p.nth, i), Kind: kindOf(p.record.Category, p.record.Namespace), Title: clip(title, memory.MaxTitle-32),
+		out[i] = memory.Item{ID: itemID(ws, p.sum, i), Kind: kindOf(p.record.Category, p.record.Namespace), Title: clip(title, memory.MaxTitle-32),
 			Content: text, Importance: importanceOf(p.record.Confidence, p.record.Namespace), Confidence: .8, Status: memory.Active, Trust: memory.TrustImport,
 			ValidTo: until(p.record.CreatedAt, p.record.Confidence), Metadata: provenance(p.record, p.content, p.record.LineStart, p.record.LineEnd)}
 		if p.record.Namespace == workspace.Curated {
@@ -168,10 +167,12 @@ func (p piece) itemsOf(ws string) []memory.Item {
 }
 
 // observations makes the items of the tagged lines of a daily section, which rest
-// on its event.
+// on its event. A line that is there again, or in another section of the day, is
+// the same item.
 func (p piece) observations(ws string, red redactor) []memory.Item {
 	var out []memory.Item
-	seen := map[string]int{}
+	seen := map[string]bool{}
+	day := p.record.CreatedAt.UTC().Format(time.DateOnly)
 	for n, line := range strings.Split(p.record.Content, "\n") {
 		tag := tagPattern.FindStringSubmatch(line)
 		text := plain(strings.TrimLeft(strings.TrimSpace(untagged(line)), "#-*+> "))
@@ -184,12 +185,15 @@ func (p piece) observations(ws string, red redactor) []memory.Item {
 		}
 		text = clip(text, memory.MaxContent-64)
 		sum := sumOf(red.Text(text))
+		if seen[sum] {
+			continue
+		}
+		seen[sum] = true
 		at := p.record.LineStart + n
-		out = append(out, memory.Item{ID: itemID(ws, p, sum, seen[sum]), Kind: kindOf(tag[1], p.record.Namespace), Title: clip(cmp.Or(firstSentence(text), text), 80),
+		out = append(out, memory.Item{ID: itemID(ws, sum, day), Kind: kindOf(tag[1], p.record.Namespace), Title: clip(cmp.Or(firstSentence(text), text), 80),
 			Content: text, Importance: importanceOf(&score, p.record.Namespace), Confidence: .8, Status: memory.Active, Trust: memory.TrustImport,
 			ValidFrom: p.record.ObservedAt, ValidTo: until(p.record.CreatedAt, &score), Metadata: provenance(p.record, sum, at, at),
 			Evidence: []memory.Evidence{{Quote: clip(plain(line), 1000)}}})
-		seen[sum]++
 	}
 	return out
 }
