@@ -92,6 +92,35 @@ func (h *house) makeRecall(more ...recall.Source) *recall.Service {
 	})
 }
 
+// todayOf asks recall what it would inject now. The run's own turns stood in its
+// prompt, as did those behind them.
+func (h *house) todayOf(rec *recall.Service) runlog.Today {
+	return func(ctx context.Context, agent memory.AgentID, asked runlog.Asked) ([]string, error) {
+		first, err := h.firstOf(ctx, agent, asked)
+		if err != nil {
+			return nil, err
+		}
+		return rec.Block(ctx, agent, recall.Request{Text: asked.Query, Session: asked.Session, Now: asked.At, InPrompt: first}).Lines, nil
+	}
+}
+
+// firstOf returns the seq of a run's first event; 0 where it has none.
+func (h *house) firstOf(ctx context.Context, agent memory.AgentID, asked runlog.Asked) (int64, error) {
+	const most = 1000 // events of one run that are looked through
+	log, release, err := h.readLog(ctx, agent)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	list, _, err := log.Read(ctx, memory.Cursor{Seq: max(0, asked.LastSeq-most)}, most)
+	for _, e := range list {
+		if e.RunID == asked.Run {
+			return e.Seq, nil
+		}
+	}
+	return 0, err
+}
+
 func (h *house) recallSettings(agent memory.AgentID) recall.Settings {
 	cfg, err := h.cfg.For(agent)
 	if err != nil { // checked when it was loaded

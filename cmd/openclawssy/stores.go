@@ -44,13 +44,18 @@ const mostOpen = 256
 
 func newStores[T io.Closer](h *house, open, reader opener[T]) *stores[T] {
 	home := func() agents.Home { return h.home }
-	return &stores[T]{home: home, log: func() *zerolog.Logger { return &h.log }, reader: reader, before: h.endErasure, pool: agents.NewPool(mostOpen, func(ctx context.Context, agent memory.AgentID) (held[T], error) {
+	s := &stores[T]{home: home, log: func() *zerolog.Logger { return &h.log }, reader: reader, before: h.endErasure, pool: agents.NewPool(mostOpen, func(ctx context.Context, agent memory.AgentID) (held[T], error) {
 		dir, err := home().Make(agent)
 		if err != nil {
 			return held[T]{}, err
 		}
 		return hold(open(ctx, agent, dir))
 	}, held[T].close)}
+	s.pool.Drop(func(x held[T]) bool {
+		d, can := any(x.store).(interface{ Damaged() bool })
+		return can && d.Damaged()
+	})
+	return s
 }
 
 func hold[T io.Closer](store T, needs []func(), err error) (held[T], error) {

@@ -147,3 +147,38 @@ func TestPoolTriesAgainAfterAFailure(t *testing.T) {
 		release()
 	}
 }
+
+// TestPoolDropsWhatIsSpent lends a thing that breaks while two have it, and opens
+// another once both have given it back.
+func TestPoolDropsWhatIsSpent(t *testing.T) {
+	type thing struct{ broken, closed bool }
+	opened := 0
+	p := NewPool(4, func(context.Context, memory.AgentID) (*thing, error) { opened++; return &thing{}, nil },
+		func(x *thing) error { x.closed = true; return nil })
+	p.Drop(func(x *thing) bool { return x.broken })
+	first, releaseFirst, err := p.Borrow(context.Background(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, releaseSecond, err := p.Borrow(context.Background(), "a")
+	if err != nil || second != first {
+		t.Fatal("not the same", err)
+	}
+	first.broken = true
+	releaseFirst()
+	if first.closed {
+		t.Fatal("closed while it was lent")
+	}
+	releaseSecond()
+	if !first.closed {
+		t.Fatal("not closed")
+	}
+	third, release, err := p.Borrow(context.Background(), "a")
+	if err != nil || third == first || opened != 2 {
+		t.Fatalf("opened %d times, %v", opened, err)
+	}
+	release()
+	if err := p.Close(); err != nil || !third.closed {
+		t.Fatal(err)
+	}
+}

@@ -15,6 +15,7 @@ import (
 type Pool[T any] struct {
 	open  func(ctx context.Context, agent memory.AgentID) (T, error)
 	close func(T) error
+	spent func(T) bool // may be nil
 	most  int
 
 	mu      sync.Mutex
@@ -38,6 +39,10 @@ type slot[T any] struct {
 func NewPool[T any](most int, open func(context.Context, memory.AgentID) (T, error), close func(T) error) *Pool[T] {
 	return &Pool[T]{open: open, close: close, most: most, all: map[memory.AgentID]*slot[T]{}, idle: list.New()}
 }
+
+// Drop has what spent says is of no use any more closed as soon as nobody has it,
+// so that the next Borrow opens it anew. It is called before the first Borrow.
+func (p *Pool[T]) Drop(spent func(T) bool) { p.spent = spent }
 
 // Borrow lends the agent's T, opening it if need be. Agents that are opened at
 // once do not wait for each other. A failed opening is not kept: the next
@@ -90,6 +95,12 @@ func (p *Pool[T]) release(s *slot[T]) {
 		if s.err != nil {
 			if p.all[s.agent] == s {
 				delete(p.all, s.agent)
+			}
+		} else if p.spent != nil && p.spent(s.value) {
+			// Closed before anybody can open it anew: both would have the same files.
+			delete(p.all, s.agent)
+			if err := p.close(s.value); err != nil {
+				p.errs = append(p.errs, err)
 			}
 		} else {
 			s.place = p.idle.PushBack(s)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
+	"github.com/openclawssy/openclawssy/internal/memory/events"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 	"github.com/openclawssy/openclawssy/internal/op"
 )
@@ -22,12 +23,13 @@ type Handles struct {
 	items    *working.Service
 	stores   memory.Borrow[*working.Store]
 	archives memory.Borrow[*archive.Store]
+	logs     memory.Borrow[*events.Reader]
 	records  Records
 }
 
 // NewHandles returns the service. archives lends an archive that is up to date.
-func NewHandles(items *working.Service, stores memory.Borrow[*working.Store], archives memory.Borrow[*archive.Store], records Records) *Handles {
-	return &Handles{items: items, stores: stores, archives: archives, records: records}
+func NewHandles(items *working.Service, stores memory.Borrow[*working.Store], archives memory.Borrow[*archive.Store], logs memory.Borrow[*events.Reader], records Records) *Handles {
+	return &Handles{items: items, stores: stores, archives: archives, logs: logs, records: records}
 }
 
 // Ops returns the operations this service offers.
@@ -89,7 +91,30 @@ func (h *Handles) Explain(ctx context.Context, agent memory.AgentID, in HandleRe
 		return Explained{Record: rec}, err
 	}
 	x, err := h.items.Explain(ctx, agent, working.GetRequest{Handle: in.Handle})
-	return Explained{Explanation: &x}, err
+	if err != nil {
+		return Explained{}, err
+	}
+	return Explained{Explanation: &x}, h.addRuns(ctx, agent, x.Evidence)
+}
+
+// addRuns fills in the runs in which things were said, out of the log.
+func (h *Handles) addRuns(ctx context.Context, agent memory.AgentID, cited []working.Cited) error {
+	log, release, err := h.logs(ctx, agent)
+	if err != nil {
+		return err
+	}
+	defer release()
+	for i := range cited {
+		c := &cited[i]
+		found, _, err := log.Read(ctx, memory.Cursor{Seq: c.Seq - 1}, 1)
+		if err != nil {
+			return err
+		}
+		if len(found) == 1 && found[0].ID == c.EventID && !c.Suppressed {
+			c.RunID, c.SessionID = found[0].RunID, found[0].SessionID
+		}
+	}
+	return nil
 }
 
 // sort is what stands before the dash, in capitals.
@@ -200,14 +225,15 @@ func (x Explained) Text() string {
 func (x Explained) itemText(sb *strings.Builder) {
 	sb.WriteString(x.Item.Line() + "\n")
 	if c := x.Checkpoint; c != nil {
-		fmt.Fprintf(sb, "  distilled %s by %s (%s), %s\n", c.At.UTC().Format("2006-01-02 15:04 UTC"), c.Model, c.Mode, c.ID)
+		fmt.Fprintf(sb, "  distilled %s by %s (%s), %d tokens in and %d out: openclawssy memory checkpoint show %s\n",
+			c.At.UTC().Format("2006-01-02 15:04 UTC"), c.Model, c.Mode, c.TokensIn, c.TokensOut, c.ID)
 	}
 	for _, c := range x.Evidence {
 		when := ""
 		if c.Time != nil {
 			when = c.Time.Format("2006-01-02 15:04") + ", "
 		}
-		fmt.Fprintf(sb, "  because %s%s said: “%s” (%s%s)\n", when, c.Speaker, c.Quote, source(c.Evidence), suppressed(c.Suppressed))
+		fmt.Fprintf(sb, "  because %s%s said: “%s” (%s%s)\n", when, c.Speaker, c.Quote, source(c.Evidence), where(c)+suppressed(c.Suppressed))
 	}
 	for _, it := range x.Earlier {
 		fmt.Fprintf(sb, "  took the place of %s: %s\n", it.Handle, it.Content)
@@ -218,6 +244,18 @@ func (x Explained) itemText(sb *strings.Builder) {
 	if n := len(x.Revisions); n > 1 {
 		fmt.Fprintf(sb, "  %d versions: openclawssy memory history %s\n", n, x.Item.Handle)
 	}
+}
+
+// where names the session and the run of a citation.
+func where(c working.Cited) string {
+	var out string
+	if c.SessionID != "" {
+		out += ", session " + c.SessionID
+	}
+	if c.RunID != "" {
+		out += ", " + c.RunID
+	}
+	return out
 }
 
 func suppressed(yes bool) string {

@@ -262,7 +262,8 @@ func TestAuditByDayAfterATornLine(t *testing.T) {
 
 func TestWhy(t *testing.T) {
 	s := open(t.TempDir())
-	service := NewService(func(context.Context, memory.AgentID) (*Store, func(), error) { return s, func() {}, nil })
+	service := NewService(func(context.Context, memory.AgentID) (*Store, func(), error) { return s, func() {}, nil },
+		func(context.Context, memory.AgentID, Asked) ([]string, error) { return []string{"[MEM-2] new"}, nil })
 	ctx := context.Background()
 	if _, err := service.Why(ctx, "default", WhyQuery{}); !errors.Is(err, memory.ErrNotFound) || memory.HintOf(err) == "" {
 		t.Errorf("Why without runs = %v", err)
@@ -283,5 +284,27 @@ func TestWhy(t *testing.T) {
 		if w := out.(Why); w.Run != run || w.Block != "--- RELEVANT MEMORY ---\n[MEM-1] ***\n" || w.Trace == nil || w.Status != Failed {
 			t.Errorf("Why(%s) = %+v", raw, w)
 		}
+	}
+}
+
+func TestDifference(t *testing.T) {
+	block := "--- RELEVANT MEMORY ---\n(reference data)\n[MEM-1] a\n[MEM-2] b\n------------------------\n"
+	for name, tc := range map[string]struct {
+		block          string
+		now            []string
+		added, removed int
+	}{
+		"the same":    {block, []string{"[MEM-1] a", "[MEM-2] b"}, 0, 0},
+		"one other":   {block, []string{"[MEM-1] a", "[MEM-2] c"}, 1, 1},
+		"nothing now": {block, nil, 0, 2},
+		"nothing was": {"", []string{"[MEM-1] a"}, 1, 0},
+		"neither":     {"", nil, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := difference(tc.block, tc.now)
+			if len(d.Added) != tc.added || len(d.Removed) != tc.removed || d.Same != (tc.added+tc.removed == 0) {
+				t.Errorf("%+v", d)
+			}
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -24,10 +25,18 @@ type Cited struct {
 	Origin     memory.Origin `json:"origin,omitempty"`
 	Speaker    string        `json:"speaker,omitempty"`
 	SessionID  string        `json:"session_id,omitempty"`
+	RunID      string        `json:"run_id,omitempty" jsonschema:"run in which it was said; memory.why shows what that run was given"`
+	Span       *Span         `json:"span" jsonschema:"where in text the quote stands, in bytes; null where it stands there in other words"`
 	Time       *time.Time    `json:"time"`
 	Text       string        `json:"text,omitempty" jsonschema:"the whole turn"`
 	Handles    []string      `json:"handles" jsonschema:"EVT handles of the turn's passages"`
 	Suppressed bool          `json:"suppressed,omitempty" jsonschema:"true: the turn is no longer recalled"`
+}
+
+// Span is a range of bytes of a text.
+type Span struct {
+	Start int `json:"start"`
+	End   int `json:"end"`
 }
 
 // Explanation says why an item exists.
@@ -155,6 +164,9 @@ func quoteTurn(ctx context.Context, from episodes, agent memory.AgentID, c *Cite
 		}
 		c.Text += p.Text
 		c.Handles = append(c.Handles, p.Handle)
+	}
+	if at := strings.Index(c.Text, c.Quote); at >= 0 && c.Quote != "" {
+		c.Span = &Span{Start: at, End: at + len(c.Quote)}
 	}
 	return nil
 }

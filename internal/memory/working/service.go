@@ -34,7 +34,7 @@ func (s *Service) Ops() []op.Op {
 			WithExample(`{"handle": "MEM-1", "content": "The user likes black tea."}`),
 		op.New("memory.forget", "Take a memory's text away for good, and stop recalling what it rests on.", op.Destroy, s.Forget).
 			WithExample(`{"handle": "MEM-1"}`),
-		op.New("memory.revert", "Go back to an earlier version of a memory.", op.Write, with(s.write, (*Store).Revert)).WithExample(`{"handle": "MEM-1", "version": 1}`),
+		op.New("memory.revert", "Go back to an earlier version of a memory.", op.Write, with(s.write, (*Store).Revert)).WithExample(`{"handle": "MEM-1", "to": 1}`),
 		op.New("memory.history", "Show every version of a memory: what changed, when, by whom and why.", op.Read, with(s.read, (*Store).History)).
 			WithExample(`{"handle": "MEM-1"}`),
 		op.New("memory.approve", "Say that a memory is right: one in quarantine, or one marked to be verified.", op.Write, with(s.write, (*Store).Approve)).WithExample(`{"handle": "MEM-1"}`),

@@ -82,6 +82,7 @@ type Store struct {
 	lock     *flock.Flock  // and this while it is made by this process
 	present  *flock.Flock
 	ahead    position               // how far the log is known to hold no change to apply; guarded by changing
+	damaged  atomic.Bool            // damage was met: to be closed, and opened anew
 	behind   atomic.Pointer[string] // why the log could not be applied to its end; nil if it was
 }
 
@@ -315,6 +316,7 @@ func (s *Store) noticed(err error) error {
 	if !errors.Is(err, memory.ErrCorrupt) {
 		return err
 	}
+	s.damaged.Store(true)
 	err = memory.WithHint(err, "it is rebuilt from the event log when it is opened next")
 	f, markErr := os.OpenFile(filepath.Join(s.dir, suspectName), os.O_CREATE|os.O_WRONLY, 0o600)
 	if markErr != nil {
@@ -322,6 +324,10 @@ func (s *Store) noticed(err error) error {
 	}
 	return errors.Join(err, f.Close())
 }
+
+// Damaged reports whether this store has met damage in its database. It is of no
+// use then: the next Open rebuilds the database from the log.
+func (s *Store) Damaged() bool { return s.damaged.Load() }
 
 // locked runs fn while no one else, in this process or another, changes this
 // agent's working memory.

@@ -137,7 +137,7 @@ func TestVersions(t *testing.T) {
 	if err != nil || back.Item.Content != it.Content || back.Item.Version != 3 {
 		t.Fatalf("revert: %+v, %v", back, err)
 	}
-	if _, err := s.Revert(ctx, RevertRequest{Handle: it.Handle, Version: 9}); memory.FieldOf(err) != "version" {
+	if _, err := s.Revert(ctx, RevertRequest{Handle: it.Handle, To: 9}); memory.FieldOf(err) != "to" {
 		t.Errorf("revert to a version that is not there: %v", err)
 	}
 	h, err := s.History(ctx, GetRequest{Handle: it.Handle})

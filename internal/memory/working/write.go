@@ -301,9 +301,9 @@ func (p *plan) unquote(ctx context.Context, old memory.Item) error {
 
 // RevertRequest is the input of memory.revert.
 type RevertRequest struct {
-	Handle  string `json:"handle" cli:"arg" jsonschema:"handle of the item, such as MEM-12"`
-	Version int    `json:"version,omitempty" jsonschema:"version to go back to; the one before the last if absent"`
-	Why     string `json:"why,omitempty" jsonschema:"reason, kept in the history"`
+	Handle string `json:"handle" cli:"arg" jsonschema:"handle of the item, such as MEM-12"`
+	To     int    `json:"to,omitempty" jsonschema:"version to go back to; the one before the last if absent"`
+	Why    string `json:"why,omitempty" jsonschema:"reason, kept in the history"`
 }
 
 // Revert makes an earlier version of an item its newest one: text, status,
@@ -313,7 +313,7 @@ func (s *Store) Revert(ctx context.Context, in RevertRequest) (Changed, error) {
 		if now.Status == memory.Forgotten {
 			return memory.Errorf(memory.ErrConflict, "%s is forgotten: its text is gone", now.Handle)
 		}
-		wanted := in.Version
+		wanted := in.To
 		if wanted == 0 {
 			wanted = now.Version - 1
 		}
@@ -327,7 +327,7 @@ func (s *Store) Revert(ctx context.Context, in RevertRequest) (Changed, error) {
 		}
 		at := slices.IndexFunc(versions, func(v Revision) bool { return v.Item.Version == wanted })
 		if at < 0 || wanted == now.Version {
-			return &memory.FieldError{Field: "version", Reason: "must be an earlier version of " + now.Handle + ", which is at " + strconv.Itoa(now.Version),
+			return &memory.FieldError{Field: "to", Reason: "must be an earlier version of " + now.Handle + ", which is at " + strconv.Itoa(now.Version),
 				Hint: "openclawssy memory history " + now.Handle + " lists them"}
 		}
 		it, err := p.touch(ctx, now.ID)
