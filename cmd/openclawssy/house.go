@@ -368,6 +368,7 @@ func (h *house) app() cli.App {
 	c.Add(sched.Ops()...)
 	c.Add(look.Ops()...)
 	c.Add(h.erasure.Ops()...)
+	c.Add(h.rebuilds().Ops()...)
 	c.Add(h.workspaceIndexes().Ops()...)
 	c.Add(h.workspaceNotes().Ops()...)
 	measure := h.evaluation()

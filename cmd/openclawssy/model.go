@@ -20,8 +20,13 @@ import (
 const offline = "offline"
 
 // makeModel returns the configured model's client; nil for none.
-func (h *house) makeModel() (*llm.Client, error) {
+func (h *house) makeModel() (*llm.Client, error) { return h.modelNamed(h.cfg.Model.Name) }
+
+// modelNamed returns the client of another model of the configured provider; nil
+// where none is configured.
+func (h *house) modelNamed(name string) (*llm.Client, error) {
 	m := h.cfg.Model
+	m.Name = name
 	if m.Provider == offline {
 		return nil, nil
 	}

@@ -95,6 +95,10 @@ func sweep(ctx context.Context, dir string, t *erasure.Target) (n int, err error
 	err = walkFiles(ctx, dir, func(path string) error {
 		whole := filepath.Join(dir, path)
 		name := filepath.Base(path)
+		if strings.Contains(filepath.ToSlash(path), "/"+rebuildPrefix) { // of a rebuild that was interrupted, or is refused
+			n++
+			return os.Remove(whole)
+		}
 		for _, part := range asides {
 			if strings.Contains(name, part) {
 				n++

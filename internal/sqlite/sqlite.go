@@ -300,6 +300,15 @@ func (d *DB) Backup(ctx context.Context, dst string) error {
 	return errors.Join(err, target.Close())
 }
 
+// CopyFrom makes this database a copy of another, in one transaction for all who
+// have it open.
+func (d *DB) CopyFrom(ctx context.Context, from *DB) error {
+	if d.writer == nil {
+		return memory.Errorf(memory.ErrUnavailable, "%s is open for reading only", d.path)
+	}
+	return copyPages(ctx, from.reader, d.writer)
+}
+
 func copyPages(ctx context.Context, from, to *sql.DB) error {
 	src, err := from.Conn(ctx)
 	if err != nil {

@@ -142,3 +142,33 @@ func (r *run) keepReply(ctx context.Context, key string, b batch, raw []byte, us
 	}
 	return r.write(ctx, replyName(key), kept)
 }
+
+// CopyReplies copies the kept replies of a model from one directory of checkpoints
+// into another, so that a rebuild need not pay for them again.
+func CopyReplies(from, to, model string) error {
+	entries, err := os.ReadDir(filepath.Join(from, "replies"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return memory.Errorf(memory.ErrUnavailable, "look for kept replies: %w", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() || !strings.HasSuffix(e.Name(), ".json") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(from, "replies", e.Name()))
+		if err != nil {
+			return memory.Errorf(memory.ErrUnavailable, "read a kept reply: %w", err)
+		}
+		var kept keptReply
+		if json.Unmarshal(text, &kept) != nil || kept.Usage.Model != model {
+			continue // damaged, or of another model
+		}
+		kept.Usage = distill.Usage{Model: model} // what it cost was paid then
+		if err := writeIn(to, filepath.Join("replies", e.Name()), kept); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,6 +1,7 @@
 package working
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 // Imported is one change that an importer asks for: what its source says now, and
 // what it says no more.
 type Imported struct {
+	Action   string // kept in the history; "import" where empty
 	Why      string // what is imported, kept in the history
 	Put      []Entry
 	Archive  []Withdrawal
@@ -74,7 +76,7 @@ func (s *Store) Import(ctx context.Context, in Imported) (ImportResult, error) {
 		if len(p.order)+len(in.Suppress) == 0 {
 			return nil, nil
 		}
-		return &memory.Change{Action: "import", By: "import", Why: in.Why, Suppress: in.Suppress}, nil
+		return &memory.Change{Action: cmp.Or(in.Action, "import"), By: "import", Why: in.Why, Suppress: in.Suppress}, nil
 	})
 	if err != nil {
 		return ImportResult{}, fmt.Errorf("import %s: %w", in.Why, err)
