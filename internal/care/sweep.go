@@ -14,6 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/openclawssy/openclawssy/internal/erasure"
+	"github.com/openclawssy/openclawssy/internal/journal"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/op"
 )
@@ -61,7 +62,7 @@ func scan(ctx context.Context, dir string, t *erasure.Target) (left []Leftover, 
 }
 
 func count(path string, t *erasure.Target) (n, size int64, err error) {
-	f, err := os.Open(path)
+	f, err := openWhole(path)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -69,6 +70,15 @@ func count(path string, t *erasure.Target) (n, size int64, err error) {
 	in := &counter{in: f}
 	n, err = t.Finder().Count(bufio.NewReader(in))
 	return n, in.n, err
+}
+
+// openWhole opens a file for reading what it says: a packed day of the event log
+// unpacked.
+func openWhole(path string) (io.ReadCloser, error) {
+	if strings.HasSuffix(path, ".jsonl.zst") {
+		return journal.Unpacked(path)
+	}
+	return os.Open(path)
 }
 
 // counter counts the bytes that are read through it.

@@ -1,5 +1,10 @@
 package journal
 
+import (
+	"errors"
+	"io/fs"
+)
+
 // Cut is the durable part of a journal at one moment: its segments, oldest first,
 // each up to a size. Later appends do not change those bytes; a segment that is
 // written anew (Rewrite) is another file under the same name.
@@ -8,9 +13,9 @@ type Cut struct {
 	Segments []CutSegment
 }
 
-// CutSegment is the part of one segment.
+// CutSegment is the part of one segment's file; a packed one goes whole.
 type CutSegment struct {
-	Name string
+	Name string // of the file
 	Size int64
 }
 
@@ -26,14 +31,11 @@ func (r *Reader) Cut() (Cut, error) {
 		return c, err
 	}
 	for _, name := range names {
-		size, err := v.sizeOf(name)
+		s, err := v.cut(name)
 		if err != nil {
 			return c, err
 		}
-		if name == v.last {
-			size = min(size, v.size)
-		}
-		c.Segments = append(c.Segments, CutSegment{Name: name, Size: size})
+		c.Segments = append(c.Segments, s)
 	}
 	if v.last == v.head.File && v.size == v.head.Size {
 		c.LastSeq = v.head.Last
@@ -42,4 +44,19 @@ func (r *Reader) Cut() (Cut, error) {
 	seq, err := v.lastSeq(names)
 	c.LastSeq = max(seq, v.head.Last)
 	return c, err
+}
+
+func (v *view) cut(name string) (CutSegment, error) {
+	info, err := v.dir.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		name += packedSuffix
+		info, err = v.dir.root.Lstat(name)
+	}
+	if err != nil {
+		return CutSegment{}, err
+	}
+	if name == v.last {
+		return CutSegment{Name: name, Size: min(info.Size(), v.size)}, nil
+	}
+	return CutSegment{Name: name, Size: info.Size()}, nil
 }

@@ -3,7 +3,6 @@ package journal
 import (
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"sort"
 
@@ -87,7 +86,7 @@ func (v *view) firstSeq(name string) (seq int64, err error) {
 
 // firstGood returns the first good line at or behind offset; the zero piece for
 // none.
-func firstGood(file *os.File, offset, size int64) (piece, error) {
+func firstGood(file io.ReaderAt, offset, size int64) (piece, error) {
 	for s := newScanner(file, offset, size); ; {
 		p, err := s.next()
 		if errors.Is(err, io.EOF) {

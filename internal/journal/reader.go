@@ -148,6 +148,13 @@ func (v *view) sizeOf(name string) (int64, error) {
 		return 0, nil
 	}
 	info, err := v.dir.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) && isSegment(name) { // packed
+		file, size, err := v.dir.openSegment(name)
+		if err != nil {
+			return 0, err
+		}
+		return size, file.Close()
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -182,16 +189,11 @@ func (v *view) segments() ([]string, error) {
 }
 
 // segment opens a segment and returns it with the size of its durable part.
-func (v *view) segment(name string) (*os.File, int64, error) {
-	file, err := v.dir.open(name, os.O_RDONLY)
+func (v *view) segment(name string) (segmentFile, int64, error) {
+	file, size, err := v.dir.openSegment(name)
 	if err != nil {
 		return nil, 0, err
 	}
-	info, err := file.Stat()
-	if err != nil {
-		return nil, 0, errors.Join(err, file.Close())
-	}
-	size := info.Size()
 	if name == v.last {
 		size = min(size, v.size)
 	}

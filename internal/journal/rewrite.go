@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/rs/zerolog"
 )
@@ -58,14 +57,9 @@ func unavailableIf(err error) error {
 }
 
 func (w *writer) rewrite(ctx context.Context, e Edits, done *Rewritten) error {
-	half, err := w.dir.list(func(name string) bool { return strings.HasPrefix(name, rewritePrefix) })
-	if err != nil {
+	// What was interrupted may hold what goes now.
+	if err := errors.Join(w.removeHalf(rewritePrefix), w.removeHalf(packPrefix)); err != nil {
 		return err
-	}
-	for _, name := range half { // of a Rewrite that was interrupted
-		if err := w.dir.root.Remove(name); err != nil {
-			return err
-		}
 	}
 	names, err := w.dir.segments()
 	if err != nil {
@@ -89,16 +83,12 @@ func (w *writer) rewrite(ctx context.Context, e Edits, done *Rewritten) error {
 
 // firstEdit returns the offset of the first piece of a segment that changes.
 func (w *writer) firstEdit(ctx context.Context, name string, e Edits) (offset int64, wants bool, err error) {
-	file, err := w.dir.open(name, os.O_RDONLY)
+	file, size, err := w.dir.openSegment(name)
 	if err != nil {
 		return 0, false, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	info, err := file.Stat()
-	if err != nil {
-		return 0, false, err
-	}
-	for s := newScanner(file, 0, info.Size()); ; {
+	for s := newScanner(file, 0, size); ; {
 		p, err := s.next()
 		if errors.Is(err, io.EOF) {
 			return 0, false, nil
@@ -136,6 +126,9 @@ func (w *writer) rewriteLocked(ctx context.Context, name string, from int64, e E
 	}
 	defer w.unlock()
 	if err := w.recover(); err != nil { // a torn tail is moved aside first
+		return err
+	}
+	if err := w.unpack(name); err != nil {
 		return err
 	}
 	size, err := w.copyEdited(ctx, name, from, e, done)

@@ -130,7 +130,15 @@ func (d *directory) list(keep func(name string) bool) ([]string, error) {
 	return names, nil
 }
 
-func (d *directory) segments() ([]string, error) { return d.list(isSegment) }
+// segments returns the names of the segments in order, packed ones by the name
+// that they had before.
+func (d *directory) segments() ([]string, error) {
+	names, err := d.list(func(name string) bool { return isSegment(strings.TrimSuffix(name, packedSuffix)) })
+	for i := range names {
+		names[i] = strings.TrimSuffix(names[i], packedSuffix)
+	}
+	return slices.Compact(names), err
+}
 
 func isTorn(name string) bool { return strings.HasSuffix(name, tornSuffix) }
 

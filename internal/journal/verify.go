@@ -111,7 +111,7 @@ func (rep *Report) piece(f *FileReport, p piece, check func(Line) error) {
 		rep.Damage = addDamage(rep.Damage, Damage{File: f.File, Offset: p.offset, Length: p.length, Reason: p.reason})
 		return
 	}
-	if rep.LastSeq > 0 && p.seq > rep.LastSeq+1 {
+	if p.seq > rep.LastSeq+1 { // seq begins with 1
 		rep.Gaps = append(rep.Gaps, memory.Range{First: rep.LastSeq + 1, Last: p.seq - 1})
 	}
 	if rep.FirstSeq == 0 {

@@ -269,6 +269,9 @@ func (w *writer) recover() error {
 // past them, and the gap shows what is lost.
 func (w *writer) openNewest(names []string) error {
 	newest := names[len(names)-1]
+	if err := w.unpack(newest); err != nil { // one is packed only while there is a newer
+		return err
+	}
 	file, err := w.dir.open(newest, os.O_RDWR)
 	if err != nil {
 		return err

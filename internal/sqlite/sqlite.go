@@ -163,6 +163,7 @@ func dsn(path string, opts Options, reader bool) string {
 		q.Set("_query_only", "1")
 	default:
 		q.Set("_journal_mode", "WAL")
+		q.Set("_auto_vacuum", "incremental") // of a new file: Compact can give pages back
 		q.Set("_txlock", "immediate")
 		q.Set("_secure_delete", "1")
 		if opts.Derived {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/sqlite"
 )
 
 // The actions of maintenance, as they stand in an item's history.
@@ -216,6 +217,13 @@ func addNames(ctx context.Context, tx *sql.Tx, to map[string]bool, query string)
 		to[name] = true
 	}
 	return rows.Err()
+}
+
+// Compact tidies up the database in small steps that lock no reader out. With
+// nothing to do it writes nothing.
+func (s *Store) Compact(ctx context.Context) (sqlite.Compacted, error) {
+	done, err := s.db.Compact(ctx, "memory_fts", "memory_prefix")
+	return done, s.noticed(err)
 }
 
 // wouldReplace is the reason of an item in quarantine that contradicts a more
