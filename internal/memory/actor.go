@@ -19,3 +19,19 @@ func Actor(ctx context.Context) Origin {
 	}
 	return o
 }
+
+type sessionKey struct{}
+
+// WithSession returns a context in which operations are called from within a
+// session: the runtime sets it for the calls of a turn. It is carried by the
+// context, so that no input of an operation can claim another one.
+func WithSession(ctx context.Context, s Session) context.Context {
+	return context.WithValue(ctx, sessionKey{}, s)
+}
+
+// SessionOf returns the session that an operation is called from; false where it
+// is called from none, as by the command line or the schedule.
+func SessionOf(ctx context.Context) (Session, bool) {
+	s, inSession := ctx.Value(sessionKey{}).(Session)
+	return s, inSession
+}
