@@ -42,6 +42,7 @@ type Config struct {
 	Spend       Spend                      `json:"spend" jsonschema:"what agents may spend on models in one UTC day"`
 	Runtime     Runtime                    `json:"runtime" jsonschema:"the agent loop"`
 	Scheduler   Scheduler                  `json:"scheduler" jsonschema:"scheduled jobs"`
+	Proactive   Proactive                  `json:"proactive" jsonschema:"messages that an agent sends by itself"`
 	Records     Records                    `json:"records" jsonschema:"the record store"`
 	Graph       Graph                      `json:"graph" jsonschema:"the graph memory"`
 	Workspace   Workspace                  `json:"workspace" jsonschema:"the OpenClaw workspace that an agent lives in"`
@@ -125,6 +126,45 @@ type Runtime struct {
 // Scheduler is the section scheduler.
 type Scheduler struct {
 	JobDeadline Duration `json:"job_deadline" jsonschema:"of a job that names none"`
+}
+
+// Proactive is the section proactive.
+type Proactive struct {
+	Enabled        bool     `json:"enabled" jsonschema:"false: no messages are made or sent"`
+	DailyCap       int      `json:"daily_cap" jsonschema:"messages to one person in a day of theirs at most"`
+	Cooldown       Duration `json:"cooldown" jsonschema:"between two messages of one trigger to one person; reminders keep their own times"`
+	QuietHours     string   `json:"quiet_hours" jsonschema:"from-to where the person is, such as 22-7 or 22:30-6:45; empty for none"`
+	Agents         []string `json:"agents" jsonschema:"agents of this home that may be written to; * for all"`
+	WebhookURL     string   `json:"webhook_url" jsonschema:"messages are posted there too; empty for none"`
+	WebhookSecret  string   `json:"webhook_secret" jsonschema:"env:NAME or file:PATH of what the posts are signed with"`
+	WebhookPrivate bool     `json:"webhook_private" jsonschema:"true: the webhook's host may stand for a private address"`
+}
+
+// ParseHours reads a stretch of the day such as 22-7 or 22:30-6:45 as minutes
+// after midnight; both are 0 for "", and 0-24 is the whole day.
+func ParseHours(s string) (from, to int, err error) {
+	if s == "" {
+		return 0, 0, nil
+	}
+	a, b, found := strings.Cut(s, "-")
+	from, okFrom := parseClock(a)
+	to, okTo := parseClock(b)
+	if !found || !okFrom || !okTo {
+		return 0, 0, &memory.FieldError{Field: "proactive.quiet_hours", Reason: fmt.Sprintf("must be two hours of the day, not %q", s), Hint: `such as "22-7" or "22:30-6:45"; empty for none`}
+	}
+	return from, to, nil
+}
+
+// parseClock reads an hour, with or without minutes, as minutes after midnight.
+func parseClock(s string) (int, bool) {
+	h, m, exact := strings.Cut(strings.TrimSpace(s), ":")
+	if !exact {
+		m = "0"
+	}
+	hour, errHour := strconv.Atoi(h)
+	minute, errMinute := strconv.Atoi(m)
+	all := hour*60 + minute
+	return all, errHour == nil && errMinute == nil && hour >= 0 && all <= 24*60 && minute >= 0 && minute < 60
 }
 
 // Records is the section records.
@@ -254,6 +294,7 @@ func (cfg Config) For(agent memory.AgentID) (Config, error) {
 	}
 	of := cfg
 	of.Runtime.Tools = slices.Clone(cfg.Runtime.Tools)
+	of.Proactive.Agents = slices.Clone(cfg.Proactive.Agents)
 	if err := decode(&of, raw, func(string) string { return "agents." + string(agent) }); err != nil {
 		return Config{}, err
 	}

@@ -53,6 +53,7 @@ func (cfg Config) validateSections() error {
 		{"spend.daily_calls", cfg.Spend.DailyCalls, 0, 1 << 30},
 		{"spend.total_tokens", cfg.Spend.TotalTokens, 0, 1 << 40},
 		{"spend.total_calls", cfg.Spend.TotalCalls, 0, 1 << 30},
+		{"proactive.daily_cap", cfg.Proactive.DailyCap, 0, 1000},
 		{"records.list_limit", cfg.Records.ListLimit, 1, 1_000_000},
 		{"workspace.file_tokens", cfg.Workspace.FileTokens, 10, 1_000_000},
 		{"workspace.wake_tokens", cfg.Workspace.WakeTokens, 10, 10_000_000},
@@ -89,13 +90,55 @@ func (cfg Config) validateSections() error {
 	if cfg.Graph.HooksTTL < 0 {
 		return &memory.FieldError{Field: "graph.hooks_ttl", Reason: "must not be negative", Hint: "such as 720h; 0s keeps the nodes for ever"}
 	}
+	if err := cfg.Proactive.validate(); err != nil {
+		return err
+	}
 	return cfg.Model.validate()
 }
 
+func (p Proactive) validate() error {
+	if p.Cooldown < 0 || time.Duration(p.Cooldown) > 31*24*time.Hour {
+		return &memory.FieldError{Field: "proactive.cooldown", Reason: "must be between 0s and 744h"}
+	}
+	if _, _, err := ParseHours(p.QuietHours); err != nil {
+		return err
+	}
+	for _, name := range p.Agents {
+		if name == "*" {
+			continue
+		}
+		if _, err := memory.ParseAgentID(name); err != nil {
+			return &memory.FieldError{Field: "proactive.agents", Reason: fmt.Sprintf("%q is no agent's name", name), Hint: "names of agents of this home, or * for all"}
+		}
+	}
+	switch {
+	case p.WebhookURL == "":
+		return nil
+	case p.WebhookSecret == "":
+		return &memory.FieldError{Field: "proactive.webhook_secret", Reason: "is required with a webhook_url", Hint: "env:NAME or file:PATH; the posts are signed with it"}
+	}
+	if err := checkSecretRef("proactive.webhook_secret", p.WebhookSecret); err != nil {
+		return err
+	}
+	u, err := url.Parse(p.WebhookURL)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return &memory.FieldError{Field: "proactive.webhook_url", Reason: "must be an http or https URL without user, password, query or fragment", Hint: "for example https://hooks.example.com/openclawssy"}
+	}
+	return nil
+}
+
+// checkSecretRef refuses what is no reference to a secret. The value itself is
+// never repeated: it may be the secret.
+func checkSecretRef(field, ref string) error {
+	if ref != "" && !strings.HasPrefix(ref, "env:") && !strings.HasPrefix(ref, "file:") {
+		return &memory.FieldError{Field: field, Reason: "must be env:NAME or file:PATH", Hint: "put the secret into an environment variable and name that"}
+	}
+	return nil
+}
+
 func (m Model) validate() error {
-	if m.Key != "" && !strings.HasPrefix(m.Key, "env:") && !strings.HasPrefix(m.Key, "file:") {
-		// The value itself is never repeated: it may be the key.
-		return &memory.FieldError{Field: "model.key", Reason: "must be env:NAME or file:PATH", Hint: "put the key into an environment variable and name that"}
+	if err := checkSecretRef("model.key", m.Key); err != nil {
+		return err
 	}
 	if m.BaseURL != "" {
 		u, err := url.Parse(m.BaseURL)

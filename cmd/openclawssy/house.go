@@ -26,6 +26,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory/record"
 	"github.com/openclawssy/openclawssy/internal/memory/weave"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
+	"github.com/openclawssy/openclawssy/internal/message"
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/redact"
 	"github.com/openclawssy/openclawssy/internal/runlog"
@@ -56,6 +57,7 @@ type house struct {
 	background sync.WaitGroup
 	weaving    weaving
 	recorder   *weave.Recorder
+	desk       *message.Service
 	talks      sync.Map // of agents: their *session.Store
 	writing    sync.Map // of agents: their *events.Log that is open
 	indexing   sync.Map // agents whose archive is being brought up to date
@@ -67,6 +69,7 @@ type house struct {
 	archives *stores[*archive.Store]
 	records  *stores[*record.Store]
 	graphs   *stores[*graph.Store]
+	ledgers  *stores[*message.Store]
 }
 
 func newHouse(now func() time.Time, getenv func(string) string, environ []string) *house {
@@ -81,6 +84,7 @@ func newHouse(now func() time.Time, getenv func(string) string, environ []string
 	h.archives = newStores(h, h.openArchive, h.readArchive)
 	h.records = newStores(h, h.openRecords, h.openRecordsReadOnly)
 	h.graphs = newStores(h, h.openGraph, h.openGraphReadOnly)
+	h.ledgers = newStores(h, h.openLedger, h.openLedgerReadOnly)
 	return h
 }
 
@@ -96,7 +100,7 @@ func (h *house) close() error {
 	if h.recorder != nil {
 		h.recorder.Wait()
 	}
-	return errors.Join(h.items.close(), h.archives.close(), h.records.close(), h.graphs.close(), h.logs.close())
+	return errors.Join(h.ledgers.close(), h.items.close(), h.archives.close(), h.records.close(), h.graphs.close(), h.logs.close())
 }
 
 // newID returns a fresh ULID. It is safe for concurrent use.
@@ -350,6 +354,7 @@ func (h *house) app() cli.App {
 	graphs := h.graphService()
 	h.recorder = h.makeRecorder(graphs)
 	graphs.OnPersona = h.recorder.PersonaUpdated
+	h.desk = h.makeDesk()
 	h.runtime = h.makeRuntime(c, rec, chk)
 	sched := h.makeScheduler(c, h.runtime)
 	look := h.looker(sched)
@@ -366,6 +371,7 @@ func (h *house) app() cli.App {
 	c.Add(rec.Ops()...)
 	c.Add(runlog.NewService(h.readRuns, h.todayOf(rec)).Ops()...)
 	c.Add(sched.Ops()...)
+	c.Add(h.desk.Ops()...)
 	c.Add(look.Ops()...)
 	c.Add(h.erasure.Ops()...)
 	c.Add(h.rebuilds().Ops()...)

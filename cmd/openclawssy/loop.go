@@ -209,7 +209,8 @@ func (h *house) makeScheduler(c *op.Catalog, rt *runtime.Runtime) *scheduler.Sch
 		Agents: func() ([]memory.AgentID, error) { return h.home.List() },
 		Auto: func(agent memory.AgentID) (scheduler.Auto, error) {
 			cfg, err := h.cfg.For(agent)
-			return scheduler.Auto{Checkpoint: cfg.Memory.Enabled && cfg.Memory.AutoCheckpoint, Maintenance: cfg.Memory.Enabled && cfg.Memory.AutoMaintenance}, err
+			return scheduler.Auto{Checkpoint: cfg.Memory.Enabled && cfg.Memory.AutoCheckpoint, Maintenance: cfg.Memory.Enabled && cfg.Memory.AutoMaintenance,
+				MessagesSince: h.messagesSince(agent)}, err
 		},
 		Reads: h.readLog, Writes: h.logs.write, Audit: h.writeRuns, Log: h.log,
 	})
@@ -250,7 +251,7 @@ func overdue(s *scheduler.Scheduler) func(context.Context, memory.AgentID) ([]st
 func (h *house) talk(rt *runtime.Runtime, s *scheduler.Scheduler) cli.Talk {
 	return cli.Talk{
 		Run: rt.Run, Sleep: rt.Sleep, Schedule: s.Serve, Overdue: overdue(s),
-		Warm: h.warm,
+		Warm: h.warm, News: h.news,
 	}
 }
 

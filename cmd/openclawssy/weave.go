@@ -59,9 +59,10 @@ func (h *house) speakers(ctx context.Context, agent memory.AgentID, eventIDs []s
 	return out, nil
 }
 
-// itemsChanged has an agent's graph follow in the background, one run at a time.
+// itemsChanged has an agent's graph and messages follow in the background, one
+// run at a time.
 func (h *house) itemsChanged(agent memory.AgentID) {
-	if !h.fromMemory(agent) {
+	if !h.fromMemory(agent) && !h.speaksUp(agent) {
 		return
 	}
 	w := &h.weaving
@@ -80,12 +81,7 @@ func (h *house) itemsChanged(agent memory.AgentID) {
 // followChanges follows until nothing has changed meanwhile.
 func (h *house) followChanges(agent memory.AgentID) {
 	for again := true; again; {
-		ctx, cancel := context.WithTimeout(context.Background(), followWithin)
-		_, err := h.follower().Follow(ctx, agent)
-		cancel()
-		if err != nil {
-			h.log.Warn().Err(err).Str("agent", string(agent)).Msg("bring the graph up to date with memory")
-		}
+		h.followOnce(agent)
 		w := &h.weaving
 		w.mu.Lock()
 		if again = w.changed[agent]; again {
@@ -94,6 +90,22 @@ func (h *house) followChanges(agent memory.AgentID) {
 			delete(w.changed, agent)
 		}
 		w.mu.Unlock()
+	}
+}
+
+// followOnce brings an agent's graph and messages up to date with its memory.
+func (h *house) followOnce(agent memory.AgentID) {
+	ctx, cancel := context.WithTimeout(context.Background(), followWithin)
+	defer cancel()
+	if h.speaksUp(agent) {
+		if _, err := h.desk.Update(ctx, agent); err != nil {
+			h.log.Warn().Err(err).Str("agent", string(agent)).Msg("bring messages up to date with memory")
+		}
+	}
+	if h.fromMemory(agent) {
+		if _, err := h.follower().Follow(ctx, agent); err != nil {
+			h.log.Warn().Err(err).Str("agent", string(agent)).Msg("bring the graph up to date with memory")
+		}
 	}
 }
 

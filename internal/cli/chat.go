@@ -30,6 +30,9 @@ type Talk struct {
 	// Warm brings the agent's index up to date, so that the first answer does not
 	// have to.
 	Warm func(context.Context, memory.AgentID) error
+	// News returns the messages of the agent that no chat has shown to the session's
+	// user yet, as text.
+	News func(ctx context.Context, agent memory.AgentID, session memory.Session) ([]string, error)
 }
 
 // where are the flags that say which conversation a message belongs to.
@@ -281,11 +284,14 @@ func (r *Runner) besideSchedule(ctx context.Context, schedule, work func(context
 // talk talks until the end of the input, and then lets the session sleep.
 func (r *Runner) talk(ctx context.Context, t Talk, w *where) error {
 	id, last := w.session, "" // last: the session of the last turn
-	err := r.turns(ctx, func(text string) (bool, error) {
+	between := func() { r.news(ctx, t, w.of(id)) }
+	between()
+	err := r.turns(ctx, between, func(text string) (bool, error) {
 		again, err := r.one(ctx, t, w, &id, text)
 		if again {
 			last = id
 		}
+		between()
 		return again, err
 	})
 	if last == "" {
@@ -299,13 +305,35 @@ func (r *Runner) talk(ctx context.Context, t Talk, w *where) error {
 	return err
 }
 
+// newsEvery is how often a chat that waits for its user looks for messages.
+const newsEvery = 5 * time.Second
+
+// news shows messages of the agent's own accord. They are no turn: neither the
+// user nor the model has said them, and they are in no prompt.
+func (r *Runner) news(ctx context.Context, t Talk, session memory.Session) {
+	lines, err := t.News(ctx, r.Agent(), session)
+	if err != nil && ctx.Err() == nil {
+		r.note("Messages cannot be read: %s", clean(err.Error()))
+	}
+	out := r.Out
+	if r.Options.JSON { // whose documents are the answers
+		out = r.Err
+	}
+	for _, l := range lines {
+		fmt.Fprintf(out, "[message] %s\n", cleanLines(l))
+	}
+}
+
 // sleepWithin bounds what happens after a chat, which may have been interrupted.
 const sleepWithin = 5 * time.Second
 
-// turns reads messages and prints answers. An error of one turn does not end the
-// chat; it decides the exit status where it was the last.
-func (r *Runner) turns(ctx context.Context, one func(text string) (again bool, err error)) error {
+// turns reads messages and prints answers; between is called now and then while
+// there is none. An error of one turn does not end the chat; it decides the exit
+// status where it was the last.
+func (r *Runner) turns(ctx context.Context, between func(), one func(text string) (again bool, err error)) error {
 	lines := r.lines(ctx)
+	idle := time.NewTicker(newsEvery)
+	defer idle.Stop()
 	if r.InTTY {
 		r.note("Talking to %s. /help shows the commands.", r.Agent())
 	}
@@ -314,11 +342,9 @@ func (r *Runner) turns(ctx context.Context, one func(text string) (again bool, e
 		if r.InTTY && !r.Options.JSON {
 			fmt.Fprint(r.Out, "> ")
 		}
-		var line input
-		select {
-		case <-ctx.Done():
+		line, open := await(ctx, lines, idle.C, between)
+		if !open {
 			return nil
-		case line = <-lines:
 		}
 		if line.err != nil {
 			if errors.Is(line.err, io.EOF) {
@@ -337,6 +363,21 @@ func (r *Runner) turns(ctx context.Context, one func(text string) (again bool, e
 		}
 		if !again {
 			return nil
+		}
+	}
+}
+
+// await returns the next line, and calls between at each tick until it comes; it
+// reports false where ctx ended first.
+func await(ctx context.Context, lines <-chan input, tick <-chan time.Time, between func()) (input, bool) {
+	for {
+		select {
+		case <-ctx.Done():
+			return input{}, false
+		case line := <-lines:
+			return line, true
+		case <-tick:
+			between()
 		}
 	}
 }

@@ -271,6 +271,7 @@ func groupSummary(name string) string {
 		"import": "Bring in conversations", "evaluate": "Measure recall and distillation", "config": "The configuration",
 		"record": "The record store", "graph": "The graph memory", "persona": "Persona traits", "docs": "Reference pages, made from the code",
 		"workspace": "OpenClaw workspaces", "alf": "Archives in the Agent Life Format",
+		"agent": "Messages: what an agent says by itself", "message": "Messages: inbox, reminders, what is held and why",
 	}
 	if s, known := summaries[name]; known {
 		return s

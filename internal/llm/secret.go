@@ -27,7 +27,7 @@ func Secret(ref string, getenv func(string) string, root string) (string, error)
 	case found && where == "env" && name != "":
 		secret = strings.TrimSpace(getenv(name))
 		if secret == "" {
-			return "", memory.WithHint(memory.Errorf(memory.ErrInvalid, "the environment variable %s, which holds the model's key, is not set", name), "export "+name+"=…")
+			return "", memory.WithHint(memory.Errorf(memory.ErrInvalid, "the environment variable %s, which holds the secret, is not set", name), "export "+name+"=…")
 		}
 	case found && where == "file" && name != "":
 		text, err := readSecret(name, root)
@@ -35,13 +35,13 @@ func Secret(ref string, getenv func(string) string, root string) (string, error)
 			return "", err
 		}
 		if secret = strings.TrimSpace(text); secret == "" {
-			return "", memory.Errorf(memory.ErrInvalid, "%s, which should hold the model's key, is empty", name)
+			return "", memory.Errorf(memory.ErrInvalid, "%s, which should hold the secret, is empty", name)
 		}
 	default:
 		return "", &memory.FieldError{Field: "model.key", Reason: "must be env:NAME or file:PATH", Hint: "put the key into an environment variable and name that"}
 	}
 	if strings.ContainsFunc(secret, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", memory.Errorf(memory.ErrInvalid, "the model's key in %s has characters that no key has", ref)
+		return "", memory.Errorf(memory.ErrInvalid, "the secret in %s has characters that no key has", ref)
 	}
 	return secret, nil
 }
@@ -50,18 +50,18 @@ func Secret(ref string, getenv func(string) string, root string) (string, error)
 func readSecret(path, root string) (string, error) {
 	f, err := openSecret(path, root)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", memory.WithHint(memory.Errorf(memory.ErrInvalid, "the model's key: there is no file %s", path), "a relative path lies under the home "+root)
+		return "", memory.WithHint(memory.Errorf(memory.ErrInvalid, "the secret: there is no file %s", path), "a relative path lies under the home "+root)
 	}
 	if err != nil {
-		return "", memory.Errorf(memory.ErrUnavailable, "the model's key: %w", err)
+		return "", memory.Errorf(memory.ErrUnavailable, "the secret: %w", err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
 	switch {
 	case err != nil:
-		return "", memory.Errorf(memory.ErrUnavailable, "the model's key: %w", err)
+		return "", memory.Errorf(memory.ErrUnavailable, "the secret: %w", err)
 	case len(text) > maxSecret:
-		return "", memory.Errorf(memory.ErrInvalid, "%s is too long to be the model's key", path)
+		return "", memory.Errorf(memory.ErrInvalid, "%s is too long to be the secret", path)
 	}
 	return string(text), nil
 }

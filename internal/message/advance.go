@@ -192,13 +192,14 @@ func (s *Store) putReminder(ctx context.Context, tx *sql.Tx, r Reminder) error {
 	if r.Next != nil && (r.Next.IsZero() || r.Ends != nil && r.Next.After(*r.Ends)) {
 		r.Next, r.Reason = nil, "no further time comes"
 	}
+	var next any
+	if r.Next != nil {
+		at := r.Next.UTC()
+		r.Next, next = &at, at.UnixMilli()
+	}
 	body, err := json.Marshal(r)
 	if err != nil {
 		return err
-	}
-	var next any
-	if r.Next != nil {
-		next = r.Next.UnixMilli()
 	}
 	_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO reminders VALUES (?, ?, ?)`, r.Item, string(body), next)
 	return err

@@ -13,6 +13,7 @@ type Settings struct {
 	// Quiet hours, in minutes after midnight where the person is; none where both
 	// are the same.
 	QuietFrom, QuietTo int
+	Routes             []string // names of those that messages go besides the inbox
 	Agents             []string // of this home that may be written to; "*" for all
 	PrivateInGroups    bool     // what was said in private may be told in a group
 }

@@ -15,7 +15,7 @@ const mostAtOnce = 200
 // waiting message that nothing holds: into the inbox, and onto the routes. It
 // returns what was sent, oldest first. Any number of processes may do so at once:
 // a message is sent by one of them.
-func (s *Store) release(ctx context.Context, set Settings, routes []string) ([]Message, error) {
+func (s *Store) release(ctx context.Context, set Settings) ([]Message, error) {
 	var sent []Message
 	err := s.update(ctx, func(tx *sql.Tx) error {
 		sent = nil
@@ -37,7 +37,7 @@ func (s *Store) release(ctx context.Context, set Settings, routes []string) ([]M
 			return err
 		}
 		for _, m := range list {
-			ok, err := s.trySend(ctx, tx, m, set, routes, mutes, now)
+			ok, err := s.trySend(ctx, tx, m, set, mutes, now)
 			if err != nil {
 				return err
 			}
@@ -52,7 +52,7 @@ func (s *Store) release(ctx context.Context, set Settings, routes []string) ([]M
 }
 
 // trySend sends a message, or notes what holds it.
-func (s *Store) trySend(ctx context.Context, tx *sql.Tx, m Message, set Settings, routes, mutes []string, now time.Time) (bool, error) {
+func (s *Store) trySend(ctx context.Context, tx *sql.Tx, m Message, set Settings, mutes []string, now time.Time) (bool, error) {
 	if what := muted(m, mutes); what != "" {
 		_, err := tx.ExecContext(ctx, `UPDATE messages SET state = 'held', hold = ?, reason = ? WHERE n = ?`, holdMuted, what+" is muted", m.number)
 		return false, err
@@ -68,6 +68,7 @@ func (s *Store) trySend(ctx context.Context, tx *sql.Tx, m Message, set Settings
 	if _, err := tx.ExecContext(ctx, `UPDATE messages SET state = 'sent', reason = '', sent_at = ? WHERE n = ?`, now.UnixMilli(), m.number); err != nil {
 		return false, err
 	}
+	routes := set.Routes
 	if m.To != "" {
 		routes = []string{toAgent}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -42,8 +41,8 @@ type ServiceOptions struct {
 	Session func(ctx context.Context, agent memory.AgentID, id string) (memory.Session, error) // ErrNotFound where it is not known
 	// Settings of an agent.
 	Settings func(agent memory.AgentID) (Settings, error)
-	// Routes carry an agent's messages on, beside the inbox.
-	Routes func(agent memory.AgentID) ([]Route, error)
+	// Route returns a route of an agent's Settings by its name.
+	Route func(agent memory.AgentID, name string) (Route, error)
 	// OnSent is called after a message to another agent has arrived; it may be nil.
 	OnSent func(ctx context.Context, m Message)
 	Now    func() time.Time
@@ -89,14 +88,6 @@ func (s *Service) send(ctx context.Context, agent memory.AgentID, set Settings) 
 	if err != nil || due.IsZero() || due.After(s.Now()) {
 		return nil, err
 	}
-	routes, err := s.Routes(agent)
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, len(routes))
-	for i, r := range routes {
-		names[i] = r.Name()
-	}
 	store, release, err := s.Write(ctx, agent)
 	if err != nil {
 		return nil, err
@@ -104,7 +95,7 @@ func (s *Service) send(ctx context.Context, agent memory.AgentID, set Settings) 
 	defer release()
 	var all []Message
 	for {
-		sent, err := store.release(ctx, set, names)
+		sent, err := store.release(ctx, set)
 		all = append(all, sent...)
 		if err != nil || len(sent) < mostAtOnce {
 			return all, err
@@ -341,10 +332,6 @@ func (s *Service) deliver(ctx context.Context, agent memory.AgentID) (Delivered,
 	if err != nil || due.IsZero() || due.After(s.Now()) {
 		return res, err
 	}
-	routes, err := s.Routes(agent)
-	if err != nil {
-		return res, err
-	}
 	store, release, err := s.Write(ctx, agent)
 	if err != nil {
 		return res, err
@@ -356,7 +343,7 @@ func (s *Service) deliver(ctx context.Context, agent memory.AgentID) (Delivered,
 			return res, err
 		}
 		for _, c := range list {
-			failure := s.carry(ctx, c, routes)
+			failure := s.carry(ctx, agent, c)
 			if err := store.settle(context.WithoutCancel(ctx), c, failure, s.Rand()); err != nil {
 				return res, err
 			}
@@ -372,18 +359,20 @@ func (s *Service) deliver(ctx context.Context, agent memory.AgentID) (Delivered,
 	}
 }
 
-// carry takes a message over its route.
-func (s *Service) carry(ctx context.Context, c claimed, routes []Route) error {
+// carry takes a message over its route. What is wrong with the configuration may
+// be right in another process, which has the variables that it names: it is tried
+// again.
+func (s *Service) carry(ctx context.Context, agent memory.AgentID, c claimed) error {
 	ctx, cancel := context.WithTimeout(ctx, routeTimeout)
 	defer cancel()
 	if c.route == toAgent {
 		return s.mail(ctx, c.Message)
 	}
-	i := slices.IndexFunc(routes, func(r Route) bool { return r.Name() == c.route })
-	if i < 0 {
-		return memory.Errorf(memory.ErrNotFound, "there is no route %s any more", c.route)
+	r, err := s.Route(agent, c.route)
+	if err != nil {
+		return memory.Errorf(memory.ErrUnavailable, "route %s: %v", c.route, err)
 	}
-	return routes[i].Deliver(ctx, c.Message)
+	return r.Deliver(ctx, c.Message)
 }
 
 // toAgent is the route to another agent's inbox.

@@ -22,7 +22,6 @@ import (
 // the same id: whoever receives it must take that for the same one. An error of
 // kind invalid, denied or not_found ends the delivery; all others are tried again.
 type Route interface {
-	Name() string
 	Deliver(ctx context.Context, m Message) error
 }
 
@@ -41,9 +40,6 @@ type Webhook struct {
 	Secret string
 	Now    func() time.Time
 }
-
-// Name returns WebhookRoute.
-func (Webhook) Name() string { return WebhookRoute }
 
 // payload is the body of a post.
 type payload struct {
@@ -94,6 +90,7 @@ func (w Webhook) Deliver(ctx context.Context, m Message) (err error) {
 		"webhook-id": m.ID, "webhook-timestamp": stamp, "webhook-signature": signature} {
 		req.Header.Set(name, value)
 	}
+	req.Close = true // posts are few
 	resp, err := w.Client.Do(req)
 	if err != nil {
 		return fmt.Errorf("post to the webhook: %w", err)

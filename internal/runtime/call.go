@@ -103,7 +103,7 @@ func (x *turn) carryOut(ctx context.Context, a asked) (text string, callErr, err
 	var out any
 	callErr = a.refused
 	if callErr == nil {
-		out, callErr = x.rt.attempt(memory.WithActor(ctx, x.actor), x.Agent, a)
+		out, callErr = x.rt.attempt(memory.WithSession(memory.WithActor(ctx, x.actor), x.session), x.Agent, a)
 	}
 	text, callErr = resultText(out, callErr)
 	text = x.fit(x.rt.Redact.Text(text))

@@ -104,5 +104,5 @@ func originOf(operation string) memory.Origin {
 // and what it answered is no news, and must not be remembered as if it were.
 func reflects(operation string) bool {
 	family, _, _ := strings.Cut(operation, ".")
-	return slices.Contains([]string{"memory", "decision", "record", "graph", "persona", "events", "cron", "workspace"}, family)
+	return slices.Contains([]string{"memory", "decision", "record", "graph", "persona", "events", "cron", "workspace", "agent"}, family)
 }

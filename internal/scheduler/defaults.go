@@ -3,6 +3,7 @@ package scheduler
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
@@ -11,12 +12,15 @@ import (
 type defaultJob struct {
 	op, schedule string
 	wanted       func(Auto) bool
+	since        func(Auto) time.Time // when its schedule begins to count; nil for when it is made
 }
 
 // defaultJobs lists them; a job has the name of its operation.
 var defaultJobs = []defaultJob{
-	{"memory.checkpoint", "@every 6h", func(a Auto) bool { return a.Checkpoint }},
-	{"memory.maintenance", "30 2 * * 0", func(a Auto) bool { return a.Maintenance }},
+	{op: "memory.checkpoint", schedule: "@every 6h", wanted: func(a Auto) bool { return a.Checkpoint }},
+	{op: "memory.maintenance", schedule: "30 2 * * 0", wanted: func(a Auto) bool { return a.Maintenance }},
+	// There only while something is due, so that an idle agent costs nothing.
+	{op: "agent.message.deliver", schedule: "@every 10s", wanted: func(a Auto) bool { return !a.MessagesSince.IsZero() }, since: func(a Auto) time.Time { return a.MessagesSince }},
 }
 
 // adjust adds the default jobs that are missing and takes out those that are no
@@ -39,6 +43,9 @@ func (s *Scheduler) adjust(jobs *[]Job) (bool, error) {
 			}
 			j := Job{Agent: agent, Name: d.op, Op: d.op, Schedule: d.schedule, Deadline: s.Deadline().String(), By: memory.OriginSystem,
 				Default: true, Since: s.wall()}
+			if d.since != nil {
+				j.Since = d.since(auto)
+			}
 			wanted[j.key()] = j
 		}
 	}

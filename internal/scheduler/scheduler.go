@@ -52,6 +52,9 @@ type Hooks interface {
 type Auto struct {
 	Checkpoint  bool // memory.checkpoint, @every 6h
 	Maintenance bool // memory.maintenance, 30 2 * * 0; only where the Catalog has it
+	// MessagesSince is since when a message waits to be sent or delivered: while one
+	// does there is an agent.message.deliver, @every 10s. Zero for none.
+	MessagesSince time.Time
 }
 
 // Options are what a Scheduler needs. All are required unless said otherwise.
