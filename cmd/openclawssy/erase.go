@@ -40,7 +40,7 @@ func (h *house) makeErasure() *care.Erasure {
 		Erasers: []care.Eraser{
 			care.Step{Store: "checkpoints", Do: h.eraseCheckpoints}, care.Step{Store: "runs", Do: h.eraseRuns}, care.Step{Store: "audit", Do: h.eraseAudit},
 			care.Step{Store: "sessions", Do: h.eraseSessions}, care.Step{Store: "records", Do: h.eraseRecords}, care.Step{Store: "graph", Do: h.eraseGraph},
-			care.Step{Store: "workspace index", Do: h.eraseWorkspaceIndex},
+			care.Step{Store: "workspace index", Do: h.eraseWorkspaceIndex}, care.Step{Store: "messages", Do: h.eraseMessages},
 		},
 		Outside: h.outside,
 	})
@@ -142,6 +142,24 @@ func (h *house) eraseGraph(ctx context.Context, agent memory.AgentID, t *erasure
 	}
 	defer release()
 	return store.Erase(ctx, t.Finder().In)
+}
+
+func (h *house) eraseMessages(ctx context.Context, agent memory.AgentID, t *erasure.Target) (int, error) {
+	if _, release, err := h.readLedger(ctx, agent); err != nil {
+		return 0, err
+	} else {
+		release()
+	}
+	// What follows memory at this moment must not write what it read before.
+	if _, err := h.desk.Update(ctx, agent); err != nil {
+		return 0, err
+	}
+	store, release, err := h.ledgers.write(ctx, agent)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	return store.Erase(ctx, t.Finder().In, t.Item, t.Session)
 }
 
 // eraseWorkspaceIndex deletes the index of the agent's workspace where it holds

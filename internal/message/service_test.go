@@ -243,9 +243,15 @@ func TestWithdrawnWithItsMemory(t *testing.T) {
 	if held := r.held(); len(held) != 0 {
 		t.Errorf("held %+v", held)
 	}
-	for _, it := range []string{"One", "hunter2"} {
-		scan(t, r.dir, it)
+	scan(t, r.dir, "hunter2")
+	store, _, err := r.service.Write(context.Background(), agent)
+	if err != nil {
+		t.Fatal(err)
 	}
+	if err := store.db.Fold(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	scan(t, r.dir, "One")
 }
 
 // scan fails where a text stands in a file of the ledger.
@@ -260,9 +266,37 @@ func scan(t *testing.T, dir, secret string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasSuffix(f, ".db") && bytes.Contains(raw, []byte(secret)) {
+		if bytes.Contains(raw, []byte(secret)) {
 			t.Errorf("%s holds %q", f, secret)
 		}
+	}
+}
+
+func TestErase(t *testing.T) {
+	ctx, r := context.Background(), newRoom(t)
+	r.set.Cooldown = 0
+	gone := r.learn("s1", "remind me every Friday of the wedding")
+	r.update()
+	r.learn("s1", "Mara likes the colour turquoise.")
+	r.update()
+	r.learn("s2", "Noor has a parrot.")
+	r.update()
+	r.learn("s1", "Mara likes tea.")
+	r.update()
+	store, _, err := r.service.Write(ctx, agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := store.Erase(ctx, func(b []byte) bool { return bytes.Contains(b, []byte("turquoise")) },
+		func(id string) bool { return id == gone.ID }, func(id string) bool { return id == "s2" })
+	if err != nil || n != 4 {
+		t.Errorf("Erase = %d, %v, want three messages and a reminder", n, err)
+	}
+	if in := r.inbox(); len(in) != 1 || !strings.Contains(in[0].Text, "tea") || len(r.reminders()) != 0 {
+		t.Errorf("inbox %+v, reminders %+v", in, r.reminders())
+	}
+	for _, word := range []string{"wedding", "turquoise", "parrot"} {
+		scan(t, r.dir, word)
 	}
 }
 
