@@ -77,7 +77,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 		}
 		w.SetMaxOpenConns(1)
 		d.writer = w
-		if err := d.migrate(ctx, opts.Migrations); err != nil {
+		if err := d.prepare(ctx, opts); err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
 	}
@@ -412,6 +412,31 @@ func classify(err error) error {
 		return memory.Errorf(memory.ErrConflict, "%w", err)
 	}
 	return err
+}
+
+// busyPoll is the time between two tries of what SQLite does not wait for itself.
+const busyPoll = 5 * time.Millisecond
+
+// prepare makes the first connection and migrates. The change to WAL mode, in a
+// file that several processes open for the first time at once, fails without
+// waiting for a lock, so it is tried again for as long as a statement would wait.
+func (d *DB) prepare(ctx context.Context, opts Options) error {
+	patience, cancel := context.WithTimeout(ctx, opts.Busy)
+	defer cancel()
+	tick := time.NewTicker(busyPoll)
+	defer tick.Stop()
+	for {
+		err := d.migrate(ctx, opts.Migrations)
+		var e driver.Error
+		if !errors.As(err, &e) || e.Code != driver.ErrBusy && e.Code != driver.ErrLocked {
+			return err
+		}
+		select {
+		case <-patience.Done():
+			return err
+		case <-tick.C:
+		}
+	}
 }
 
 // migrate applies the migrations that the file has not seen.
