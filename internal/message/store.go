@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -193,6 +192,3 @@ func maybe(ms sql.NullInt64) *time.Time {
 	t := fromMillis(ms.Int64)
 	return &t
 }
-
-// isNone reports whether err says that a row is not there.
-func isNone(err error) bool { return errors.Is(err, sql.ErrNoRows) }
