@@ -2,7 +2,6 @@ package llm
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -30,15 +29,9 @@ const (
 	DefaultMaxReplyBytes = 1 << 20
 )
 
-const (
-	backoffBase  = 500 * time.Millisecond
-	backoffCap   = 20 * time.Second
-	breakerAfter = 5 // failures in a row
-	breakerRest  = 30 * time.Second
-	// defaultAnswer is what a call is expected to answer, in tokens, where the
-	// request sets no limit; the ledger learns the truth afterwards.
-	defaultAnswer = 1000
-)
+// defaultAnswer is what a call is expected to answer, in tokens, where the
+// request sets no limit; the ledger learns the truth afterwards.
+const defaultAnswer = 1000
 
 // Config says which model is asked, and how long and often.
 type Config struct {
@@ -55,13 +48,9 @@ type Config struct {
 
 // Client asks one model at one endpoint. It is safe for concurrent use.
 type Client struct {
-	config  Config
-	host    string
-	out     *http.Client
-	now     func() time.Time
-	jitter  func() float64
-	breaker *spend.Breaker
-	dialect dialect
+	config   Config
+	endpoint *Endpoint
+	dialect  dialect
 }
 
 // New returns a client that sends its requests by out, which should be one of
@@ -87,7 +76,10 @@ func New(c Config, out *http.Client, now func() time.Time, jitter func() float64
 	case c.MaxRetries < 0:
 		return nil, &memory.FieldError{Field: "model.max_retries", Reason: "must not be negative"}
 	}
-	return &Client{config: c, host: u.Host, out: out, now: now, jitter: jitter, breaker: spend.NewBreaker(breakerAfter, breakerRest, now)}, nil
+	return &Client{config: c, endpoint: NewEndpoint(Endpoint{
+		Host: u.Host, Key: c.Key, Out: out, Now: now, Jitter: jitter, Timeout: c.Timeout, MaxRetries: c.MaxRetries, Spend: c.Spend,
+		Keys: Keys{Key: "model.key", BaseURL: "model.base_url", Model: "model.name", Timeout: "model.timeout"},
+	})}, nil
 }
 
 // Chat asks the model. It tries again, with growing random waits, after failures
@@ -101,30 +93,15 @@ func (c *Client) Chat(ctx context.Context, req Request) (Reply, error) {
 	if err := c.check(req); err != nil {
 		return Reply{}, err
 	}
-	if err := c.breaker.Allow(); err != nil {
-		return Reply{}, err
-	}
-	limited, cancel := context.WithTimeout(ctx, c.config.Timeout)
-	defer cancel()
-	var used Usage
-	for try := 0; ; try++ {
-		reply, streamed, err := c.ask(limited, req)
-		used.add(reply.Usage)
-		reply.Usage = used
-		if err == nil || streamed || !retryable(err) || try == c.config.MaxRetries || !sleep(limited, c.backoff(try, err)) {
-			return reply, c.tooSlow(ctx, err)
-		}
-	}
-}
-
-// tooSlow says in err which limit has passed, where it was this client's and not
-// the caller's.
-func (c *Client) tooSlow(ctx context.Context, err error) error {
-	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return memory.WithHint(memory.Errorf(memory.ErrUnavailable, "%s has not answered within %s: %w", c.host, c.config.Timeout, err),
-		"if the model is that slow, raise model.timeout")
+	var reply Reply
+	used, err := c.endpoint.Retry(ctx, func(ctx context.Context) (Usage, bool, error) {
+		var streamed bool
+		var err error
+		reply, streamed, err = c.ask(ctx, req)
+		return reply.Usage, streamed, err
+	})
+	reply.Usage = used
+	return reply, err
 }
 
 // check reports what no endpoint would take.
@@ -139,94 +116,30 @@ func (c *Client) check(req Request) error {
 	return nil
 }
 
-// backoff is how long to wait after failed try number try, from 0: full jitter
-// over a doubling range, on top of what the endpoint asks for.
-func (c *Client) backoff(try int, err error) time.Duration {
-	span := min(backoffCap, backoffBase<<min(try, 16))
-	wait := time.Duration(c.jitter() * float64(span))
-	var status *StatusError
-	if errors.As(err, &status) {
-		wait += status.RetryAfter
-	}
-	return wait
-}
-
-// sleep waits, and reports false at once where ctx would end before.
-func sleep(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	if end, bounded := ctx.Deadline(); bounded && time.Until(end) <= wait {
-		return false
-	}
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// once makes one HTTP request, paid for and watched by the breaker. streamed
-// says whether some of the answer has reached req.Stream.
+// once makes one HTTP request. streamed says whether some of the answer has
+// reached req.Stream.
 func (c *Client) once(ctx context.Context, req Request, u understood) (reply Reply, streamed bool, err error) {
-	in := req.tokensIn()
-	settle, err := c.reserve(ctx, req, in)
-	if err != nil {
-		return Reply{}, false, err
-	}
-	w := &wire{out: c.out, host: c.host, key: c.config.Key, now: c.now}
-	got, err := c.exchange(ctx, w, req, u)
-	w.close()
-	reply = got.reply()
-	reply.Usage = got.usage(w, in, req.MaxTokens, c.config.ContextWindow)
-	streamed = got.streamed
-	if err != nil {
-		err = w.classify(err)
-	} else {
-		err = got.judge(c.config.MaxReplyBytes)
-	}
-	c.report(w, err)
-	if settling := settle(reply.Usage); settling != nil {
-		err = errors.Join(err, &accountError{settling})
-	}
-	return reply, streamed, err
-}
-
-// report tells the breaker how an exchange went, unless that says nothing about
-// the endpoint.
-func (c *Client) report(w *wire, err error) {
-	var reply *ReplyError
-	var status *StatusError
-	switch {
-	case !w.sent, errors.Is(err, context.Canceled), w.status == 0 && errors.Is(err, memory.ErrDenied):
-	case errors.As(err, &status):
-		c.breaker.Report(status.Status < 500)
-	default:
-		c.breaker.Report(err == nil || errors.As(err, &reply))
-	}
-}
-
-// reserve asks the ledger for leave, and returns what settles the account.
-func (c *Client) reserve(ctx context.Context, req Request, in int) (func(Usage) error, error) {
-	if c.config.Spend == nil {
-		return func(Usage) error { return nil }, nil
-	}
-	expected := req.MaxTokens
+	in, expected := req.tokensIn(), req.MaxTokens
 	if expected == 0 {
 		expected = defaultAnswer
 	}
-	ticket, err := c.config.Spend.Reserve(ctx, req.Agent, in+expected)
-	if err != nil {
-		return nil, err
-	}
-	return func(u Usage) error { return ticket.Settle(ctx, u.TokensIn, u.TokensOut) }, nil
+	got := &answer{}
+	used, err := c.endpoint.Ask(ctx, req.Agent, Exchange{
+		Tokens: in + expected,
+		Send:   func(ctx context.Context, w *Wire) error { return c.exchange(ctx, w, req, u, got) },
+		Judge:  func() error { return got.judge(c.config.MaxReplyBytes) },
+		Used:   func(w *Wire) Usage { return got.usage(w, in, req.MaxTokens, c.config.ContextWindow) },
+	})
+	reply = got.reply()
+	reply.Usage = used
+	return reply, got.streamed, err
 }
 
 // Name returns what the model is called at its endpoint.
 func (c *Client) Name() string { return c.config.Model }
 
 // Close drops idle connections.
-func (c *Client) Close() { c.out.CloseIdleConnections() }
+func (c *Client) Close() { c.endpoint.Out.CloseIdleConnections() }
 
 // reasons reports whether the model is one of those that take no temperature
 // and count their thoughts as output.

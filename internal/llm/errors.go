@@ -24,7 +24,7 @@ type ReplyClass string
 
 // The classes.
 const (
-	NotJSON   ReplyClass = "not_json"   // the body is not a chat completion
+	NotJSON   ReplyClass = "not_json"   // the body is not what the API answers
 	NoChoices ReplyClass = "no_choices" // a chat completion without a message
 	Empty     ReplyClass = "empty"      // no text (null or blank) and no tool call
 	Refused   ReplyClass = "refused"    // the model, or a filter before it, declines
@@ -41,7 +41,7 @@ type ReplyError struct {
 
 func (e *ReplyError) Error() string {
 	return "the model's answer cannot be used: " + map[ReplyClass]string{
-		NotJSON:   "it is not a chat completion",
+		NotJSON:   "it is not the JSON of the API",
 		NoChoices: "it holds no message",
 		Empty:     "it is empty",
 		Refused:   "the model declines to answer",
@@ -95,12 +95,12 @@ func (e *StatusError) temporary() bool {
 	return e.Status >= 500
 }
 
-func (e *StatusError) hint() string {
+func (e *StatusError) hint(k Keys) string {
 	switch {
 	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
-		return "check model.key and that it may use model.name"
+		return "check " + k.Key + " and that it may use " + k.Model
 	case e.Status == http.StatusNotFound:
-		return "check model.base_url (it usually ends in /v1) and model.name"
+		return "check " + k.BaseURL + " (it usually ends in /v1) and " + k.Model
 	case quotaCodes[e.Code]:
 		return "the account at the provider is out of credit"
 	case e.RetryAfter > 0:
@@ -108,7 +108,7 @@ func (e *StatusError) hint() string {
 	case e.temporary():
 		return "try again later; the endpoint has trouble"
 	}
-	return "check model.name and model.base_url"
+	return "check " + k.Model + " and " + k.BaseURL
 }
 
 // brokenError is a conversation that broke off on the way.
@@ -124,8 +124,8 @@ type accountError struct{ err error }
 func (e *accountError) Error() string { return "the model call is not accounted: " + e.err.Error() }
 func (e *accountError) Unwrap() error { return e.err }
 
-// retryable reports whether err may be gone at the next try.
-func retryable(err error) bool {
+// Retryable reports whether err may be gone at the next try.
+func Retryable(err error) bool {
 	var reply *ReplyError
 	var status *StatusError
 	var account *accountError
@@ -140,16 +140,16 @@ func retryable(err error) bool {
 
 // classify gives the error of one exchange its type. The library's own errors
 // are not passed on: they carry the body.
-func (w *wire) classify(err error) error {
+func (w *Wire) classify(err error) error {
 	var inFlight *url.Error
 	if errors.As(err, &inFlight) {
 		err = inFlight.Err // without the method and URL
 	}
 	switch {
 	case w.status == 0 && w.sent:
-		return unreached(kinded(err))
+		return w.unreached(kinded(err))
 	case w.status == 0:
-		return memory.WithHint(memory.Errorf(memory.ErrInvalid, "the request cannot be sent: %w", err), "choose another model.name, or fewer options")
+		return memory.WithHint(memory.Errorf(memory.ErrInvalid, "the request cannot be sent: %w", err), "choose another "+w.of.Keys.Model+", or fewer options")
 	case w.status >= http.StatusBadRequest:
 		return w.statusError(err)
 	}
@@ -157,15 +157,15 @@ func (w *wire) classify(err error) error {
 }
 
 // unreached adds to an error without an answer what to look at.
-func unreached(err error) error {
+func (w *Wire) unreached(err error) error {
 	var redirect *egress.RedirectError
 	switch {
 	case memory.HintOf(err) != "":
 		return err
 	case errors.As(err, &redirect):
-		return memory.WithHint(err, "if you trust the place that it leads to, put that into model.base_url")
+		return memory.WithHint(err, "if you trust the place that it leads to, put that into "+w.of.Keys.BaseURL)
 	case errors.Is(err, memory.ErrUnavailable):
-		return memory.WithHint(err, "is the endpoint running? check model.base_url")
+		return memory.WithHint(err, "is the endpoint running? check "+w.of.Keys.BaseURL)
 	}
 	return err
 }
@@ -179,8 +179,8 @@ func kinded(err error) error {
 	return memory.Errorf(memory.ErrUnavailable, "%w", err)
 }
 
-func (w *wire) statusError(err error) error {
-	out := &StatusError{Host: w.host, Status: w.status, RetryAfter: retryAfter(w.header, w.now())}
+func (w *Wire) statusError(err error) error {
+	out := &StatusError{Host: w.of.Host, Status: w.status, RetryAfter: retryAfter(w.header, w.of.Now())}
 	var api *openai.APIError
 	if errors.As(err, &api) {
 		out.Message = w.clean(api.Message)
@@ -188,11 +188,11 @@ func (w *wire) statusError(err error) error {
 			out.Code = w.clean(fmt.Sprint(api.Code))
 		}
 	}
-	return memory.WithHint(out, out.hint())
+	return memory.WithHint(out, out.hint(w.of.Keys))
 }
 
 // replyError types what went wrong in reading an answer that began well.
-func (w *wire) replyError(err error) error {
+func (w *Wire) replyError(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	var api *openai.APIError
@@ -200,11 +200,11 @@ func (w *wire) replyError(err error) error {
 	case errors.Is(err, egress.ErrTooLarge):
 		return &ReplyError{Class: TooLarge}
 	case errors.As(err, &api): // an error inside a stream
-		return &brokenError{what: w.host + " reports an error in its answer: " + w.clean(api.Message)}
+		return &brokenError{what: w.of.Host + " reports an error in its answer: " + w.clean(api.Message)}
 	case errors.As(err, &syntax), errors.As(err, &kind), errors.Is(err, io.EOF):
-		return memory.WithHint(&ReplyError{Class: NotJSON}, "check model.base_url: it usually ends in /v1")
+		return memory.WithHint(&ReplyError{Class: NotJSON}, "check "+w.of.Keys.BaseURL+": it usually ends in /v1")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &brokenError{what: w.host + " broke off its answer"}
+		return &brokenError{what: w.of.Host + " broke off its answer"}
 	}
 	return kinded(err)
 }
@@ -213,9 +213,9 @@ const maxMessage = 200 // characters of an endpoint's words in an error
 
 // clean makes an endpoint's words fit for an error: one line, cut, and without
 // the key, which some endpoints send back.
-func (w *wire) clean(s string) string {
-	if w.key != "" {
-		s = strings.ReplaceAll(s, w.key, "[key]")
+func (w *Wire) clean(s string) string {
+	if w.of.Key != "" {
+		s = strings.ReplaceAll(s, w.of.Key, "[key]")
 	}
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {

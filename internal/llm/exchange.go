@@ -36,12 +36,11 @@ type answer struct {
 	streamed      bool // some text has reached Request.Stream
 }
 
-// exchange sends req once and reads the answer.
-func (c *Client) exchange(ctx context.Context, w *wire, req Request, u understood) (*answer, error) {
-	a := &answer{}
+// exchange sends req once and reads the answer into a.
+func (c *Client) exchange(ctx context.Context, w *Wire, req Request, u understood, a *answer) error {
 	out, err := c.body(req, u)
 	if err != nil {
-		return a, err
+		return err
 	}
 	settings := openai.DefaultConfig(c.config.Key)
 	settings.BaseURL = c.config.BaseURL
@@ -49,15 +48,15 @@ func (c *Client) exchange(ctx context.Context, w *wire, req Request, u understoo
 	settings.EmptyMessagesLimit = math.MaxUint32 // comments that keep a stream alive; the size limit bounds them
 	client := openai.NewClientWithConfig(settings)
 	if req.Stream != nil {
-		w.maxBytes = int64(c.config.MaxReplyBytes)*overheadStream + overheadFixed
-		return a, c.readStream(ctx, client, out, req.Stream, a)
+		w.MaxBytes = int64(c.config.MaxReplyBytes)*overheadStream + overheadFixed
+		return c.readStream(ctx, client, out, req.Stream, a)
 	}
-	w.maxBytes = int64(c.config.MaxReplyBytes)*overheadWhole + overheadFixed
+	w.MaxBytes = int64(c.config.MaxReplyBytes)*overheadWhole + overheadFixed
 	whole, err := client.CreateChatCompletion(ctx, out)
 	if err == nil {
 		a.take(whole)
 	}
-	return a, err
+	return err
 }
 
 // body writes req in the API's terms.
@@ -242,7 +241,7 @@ const mostUncounted = 16_000
 
 // usage returns what the exchange cost: what the endpoint says, within what the
 // model's window (0 if not known) allows, or an estimate where an answer began.
-func (a *answer) usage(w *wire, in, maxOut, window int) Usage {
+func (a *answer) usage(w *Wire, in, maxOut, window int) Usage {
 	switch {
 	case !w.sent:
 		return Usage{}

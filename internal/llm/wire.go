@@ -12,16 +12,16 @@ import (
 	"github.com/openclawssy/openclawssy/internal/egress"
 )
 
-// wire carries one request for the go-openai client, and keeps what that client
-// hides: the status, the header, and a body that it leaves open after errors of
-// a stream.
-type wire struct {
-	out      *http.Client
-	host     string
-	key      string
-	now      func() time.Time
-	maxBytes int64 // of the body
+// Wire carries one request, for the go-openai client or without it, and keeps
+// what that client hides: the status, the header, and a body that it leaves open
+// after errors of a stream. An Endpoint makes it.
+type Wire struct {
+	// MaxBytes bounds the answer's body; more is egress.ErrTooLarge.
+	MaxBytes int64
+	// Watch, unless nil, gets a copy of the answer's body as it is read.
+	Watch io.Writer
 
+	of     *Endpoint
 	sent   bool
 	status int // 0 until an answer begins
 	header http.Header
@@ -29,19 +29,42 @@ type wire struct {
 }
 
 // Do sends req.
-func (w *wire) Do(req *http.Request) (*http.Response, error) {
+func (w *Wire) Do(req *http.Request) (*http.Response, error) {
 	w.sent = true
-	resp, err := w.out.Do(req)
+	resp, err := w.of.Out.Do(req)
 	if err != nil {
 		return nil, err
 	}
 	w.status, w.header, w.body = resp.StatusCode, resp.Header, resp.Body
-	resp.Body = &capped{ReadCloser: resp.Body, left: w.maxBytes, host: w.host}
+	resp.Body = &capped{ReadCloser: resp.Body, left: w.MaxBytes, host: w.of.Host}
+	if w.Watch != nil {
+		resp.Body = watched{io.TeeReader(resp.Body, w.Watch), resp.Body}
+	}
 	return resp, nil
 }
 
+type watched struct {
+	io.Reader
+	io.Closer
+}
+
+// Answered reports whether the endpoint took the request: it has answered with a
+// status below 300.
+func (w *Wire) Answered() bool { return w.status > 0 && w.status < http.StatusMultipleChoices }
+
+// Sent reports whether the request has gone out.
+func (w *Wire) Sent() bool { return w.sent }
+
+// Wait notes how long the endpoint asks to be left alone, where it says so in its
+// answer's body; its header wins.
+func (w *Wire) Wait(d time.Duration) {
+	if w.header.Get("Retry-After") == "" && d > 0 {
+		w.header.Set("Retry-After", strconv.Itoa(int(d.Round(time.Second)/time.Second)))
+	}
+}
+
 // close ends the exchange. A connection that breaks at its end is of no account.
-func (w *wire) close() {
+func (w *Wire) close() {
 	if w.body != nil {
 		w.body.Close()
 	}
