@@ -1,19 +1,117 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/maintenance"
+	"github.com/openclawssy/openclawssy/internal/message"
+	"github.com/openclawssy/openclawssy/internal/workspace"
+	"github.com/openclawssy/openclawssy/internal/workspace/mirror"
 )
 
 // maintenance returns the service that keeps memories in order.
 func (h *house) maintenance() *maintenance.Service {
 	return maintenance.NewService(maintenance.Options{
-		Read: h.maintainable, Write: h.maintaining, Uses: h.recalledIn, Now: h.now, NewID: h.newID, Holder: process(),
+		Read: h.maintainable, Write: h.maintaining, Uses: h.recalledIn, Follow: h.followWorkspace, Compact: h.compact, Tell: h.tell,
+		Now: h.now, NewID: h.newID, Holder: process(),
 	})
+}
+
+// followWorkspace brings the workspace that an agent is configured to live in into
+// its memory. With memory switched off it does nothing.
+func (h *house) followWorkspace(ctx context.Context, agent memory.AgentID, dry bool) (*maintenance.Followed, error) {
+	cfg, err := h.cfg.For(agent)
+	if err != nil || cfg.Workspace.Path == "" || !cfg.Memory.Enabled {
+		return nil, err
+	}
+	dir, err := h.workspaceOf(agent, "")
+	if err != nil {
+		return nil, err
+	}
+	w, err := workspace.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer h.closed(agent, w)
+	if dry {
+		im := &mirror.Importer{Now: h.now}
+		if found, err := h.home.Find(agent); err == nil {
+			im.Dir = found.Path("memory")
+		}
+		im.Redact = lateRedactor{h}
+		n, err := im.Look(ctx, w)
+		if n == 0 || err != nil {
+			return nil, err
+		}
+		return &maintenance.Followed{Path: dir, Files: n}, nil
+	}
+	r, err := h.importWorkspace(ctx, agent, w)
+	if err != nil {
+		return nil, err
+	}
+	f := &maintenance.Followed{Path: dir, Files: r.Files - r.Unchanged, Added: r.Created + r.Events, Changed: r.Replaced + r.Moved, Removed: r.Removed + r.Expired}
+	if f.Added+f.Changed+f.Removed == 0 {
+		return nil, nil
+	}
+	return f, nil
+}
+
+// compact lets what an agent's databases no longer need go back to the disk.
+func (h *house) compact(ctx context.Context, agent memory.AgentID) (freed int64, err error) {
+	items, release, err := h.items.write(ctx, agent)
+	if err != nil {
+		return 0, err
+	}
+	done, err := items.Compact(ctx)
+	release()
+	if err != nil {
+		return done.Freed, err
+	}
+	dir, err := h.home.Find(agent)
+	if err != nil {
+		return done.Freed, err
+	}
+	if _, err := os.Stat(dir.Path("memory", "archive.db")); errors.Is(err, fs.ErrNotExist) {
+		return done.Freed, nil // nothing has been indexed, and looking makes it
+	}
+	turns, release, err := h.archives.write(ctx, agent)
+	if err != nil {
+		return done.Freed, err
+	}
+	defer release()
+	more, err := turns.Compact(ctx)
+	return done.Freed + more.Freed, err
+}
+
+// told is how many memories of one kind of finding one run speaks of: those that
+// matter most. The others are in the report.
+const told = 5
+
+// tell makes messages of what maintenance found.
+func (h *house) tell(ctx context.Context, agent memory.AgentID, found []maintenance.Finding) error {
+	found = slices.Clone(found)
+	slices.SortStableFunc(found, func(a, b maintenance.Finding) int { return cmp.Compare(b.Importance, a.Importance) })
+	var notices []message.Notice
+	for kind, trigger := range map[string]message.Trigger{maintenance.FoundContradiction: message.Contradiction, maintenance.FoundStale: message.Stale, maintenance.FoundVerify: message.Verify} {
+		n := message.Notice{Trigger: trigger}
+		for _, f := range found {
+			if f.Kind == kind && len(n.Items) < told {
+				n.Items = append(n.Items, f.ID)
+			}
+		}
+		if len(n.Items) > 0 {
+			notices = append(notices, n)
+		}
+	}
+	slices.SortFunc(notices, func(a, b message.Notice) int { return cmp.Compare(a.Trigger, b.Trigger) })
+	return h.desk.Notice(ctx, agent, notices...)
 }
 
 // maintaining lends what an agent's maintenance works with.

@@ -22,3 +22,18 @@ func (it Item) Line() string {
 func (e Episode) Line() string {
 	return fmt.Sprintf("%s (%s, %s, session %s) %s", e.Handle, e.Time.Format("2006-01-02 15:04"), e.Speaker, e.SessionID, strings.ReplaceAll(e.Text, "\n", " "))
 }
+
+// Bytes shows a size to a person: "812 B", "1.2 KiB", "3.4 MiB".
+func Bytes(n int64) string {
+	if n < 1<<10 {
+		return fmt.Sprintf("%d B", n)
+	}
+	size, unit := float64(n)/(1<<10), "KiB"
+	for _, next := range []string{"MiB", "GiB", "TiB"} {
+		if size < 1<<10 {
+			break
+		}
+		size, unit = size/(1<<10), next
+	}
+	return fmt.Sprintf("%.1f %s", size, unit)
+}

@@ -287,3 +287,14 @@ func (s *Store) episodes(ctx context.Context, where string, args ...any) ([]memo
 func (s *Store) After(ctx context.Context, n int64, limit int) ([]memory.Episode, error) {
 	return s.episodes(ctx, "e.n IN (SELECT n FROM episodes WHERE n > ? AND event_id NOT IN (SELECT event_id FROM suppressed) ORDER BY n LIMIT ?)", n, limit)
 }
+
+// Compact tidies up the database in small steps that lock no reader out. With
+// nothing to do it writes nothing.
+func (s *Store) Compact(ctx context.Context) (sqlite.Compacted, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.db == nil {
+		return sqlite.Compacted{}, nil
+	}
+	return s.db.Compact(ctx, "m", "p")
+}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/openclawssy/openclawssy/internal/judge"
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/events"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 )
 
@@ -87,7 +88,17 @@ func TestDryRunIsTheRun(t *testing.T) {
 		if err := w.store1(items...); err != nil {
 			rt.Fatal(err)
 		}
+		for range rapid.IntRange(0, 3).Draw(rt, "talked on") {
+			c.forward(day)
+			if _, err := w.log.Write(ctx, memory.Event{Type: memory.UserMessage, Origin: memory.OriginUser, Text: "good morning", Timestamp: c.now()}); err != nil {
+				rt.Fatal(err)
+			}
+		}
 		c.forward(time.Duration(rapid.IntRange(0, 60).Draw(rt, "days")) * day)
+		logged, err := w.log.LastSeq()
+		if err != nil {
+			rt.Fatal(err)
+		}
 		w.agent.Settings.Retention = rapid.SampledFrom([]string{Stale, Tiers}).Draw(rt, "retention")
 		w.agent.Settings.MaxItems = rapid.IntRange(0, 14).Draw(rt, "cap")
 		dry, err := w.service.Maintain(ctx, "a", Request{DryRun: true})
@@ -95,15 +106,18 @@ func TestDryRunIsTheRun(t *testing.T) {
 			rt.Fatal(err)
 		}
 		before := w.all(t)
-		if n, err := w.log.LastSeq(); err != nil || n != 1 {
+		if n, err := w.log.LastSeq(); err != nil || n != logged {
 			rt.Fatalf("a dry run wrote: the log ends at %d (%v)", n, err)
 		}
 		wet, err := w.service.Maintain(ctx, "a", Request{})
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if diff := cmp.Diff(lines(dry.Changes), lines(wet.Changes)); diff != "" || dry.Text() != wet.Text()+"This was a dry run: nothing was changed. Without --dry-run it is done.\n" && len(dry.Changes) > 0 {
-			rt.Fatalf("dry run and run differ:\n%s", diff)
+		if diff := cmp.Diff(lines(dry.Changes), lines(wet.Changes)); diff != "" || dry.Text() != wet.Text()+"This was a dry run: nothing was changed. Without --dry-run it is done.\n" && len(dry.Changes)+len(dry.Packed) > 0 {
+			rt.Fatalf("dry run and run differ:\n%s\n%s\n%s", diff, dry.Text(), wet.Text())
+		}
+		if diff := cmp.Diff(filesOf(dry.Packed), filesOf(wet.Packed)); diff != "" {
+			rt.Fatalf("what is packed differs:\n%s", diff)
 		}
 		check(rt, before, w.all(t), wet.Changes)
 		again, err := w.service.Maintain(ctx, "a", Request{})
@@ -113,6 +127,14 @@ func TestDryRunIsTheRun(t *testing.T) {
 		want := w.all(t)
 		rebuilt(rt, w, want)
 	})
+}
+
+func filesOf(list []events.Packed) []string {
+	names := make([]string, len(list))
+	for i, p := range list {
+		names[i] = p.File
+	}
+	return names
 }
 
 // check compares the items after a run with what the run says it did: nothing

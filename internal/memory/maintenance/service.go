@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/events"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 	"github.com/openclawssy/openclawssy/internal/op"
 )
@@ -23,6 +24,8 @@ import (
 // eventLog is the part of an event log that maintenance works with.
 type eventLog interface {
 	Tail(ctx context.Context, n int) ([]memory.Event, error)
+	Packable(before time.Time) ([]events.Packed, error)
+	Pack(ctx context.Context, before time.Time) ([]events.Packed, error)
 }
 
 // eventWriter writes events, and returns once they are durable.
@@ -46,14 +49,38 @@ type Uses func(ctx context.Context, agent memory.AgentID, since time.Time) (map[
 // same; how close that is, the embedder's owner says.
 type Near func(ctx context.Context, agent memory.AgentID) ([]Pair, error)
 
-// Options are what a Service works with. Uses and Near may be nil.
+// Followed is what came of following the workspace that an agent lives in.
+type Followed struct {
+	Path    string `json:"path"`
+	Files   int    `json:"files" jsonschema:"that are new, different or gone, or hold what is no longer kept"`
+	Added   int    `json:"added" jsonschema:"memories and events that are new"`
+	Changed int    `json:"changed" jsonschema:"sections that say something else now, or stand elsewhere"`
+	Removed int    `json:"removed" jsonschema:"sections that are gone or whose retention is over"`
+}
+
+// Follow brings the workspace that an agent lives in into its memory; in a dry run
+// it only counts the files that would be read. It answers nil where the agent has
+// no workspace or nothing has changed there.
+type Follow func(ctx context.Context, agent memory.AgentID, dry bool) (*Followed, error)
+
+// Options are what a Service works with. Those that end with "may be nil" are left
+// out where they are.
 type Options struct {
 	Read, Write memory.Borrow[Agent]
-	Uses        Uses
-	Near        Near
-	Now         func() time.Time
-	NewID       func() string // a ULID
-	Holder      string        // names this process to others that wait: "pid 4711 on host"
+	Uses        Uses   // may be nil
+	Near        Near   // may be nil
+	Follow      Follow // may be nil
+	// Compact lets the agent's databases give back what they no longer need, in
+	// small steps, and returns how many bytes that were. It may be nil.
+	Compact func(ctx context.Context, agent memory.AgentID) (int64, error)
+	// Tell hears what was found before it is marked, so that it is told although the
+	// process dies in between; whoever hears it twice says it once. It may be nil.
+	Tell func(ctx context.Context, agent memory.AgentID, found []Finding) error
+	// Scheduled is called at the end of a run of the schedule. It may be nil.
+	Scheduled func(ctx context.Context, agent memory.AgentID) error
+	Now       func() time.Time
+	NewID     func() string // a ULID
+	Holder    string        // names this process to others that wait: "pid 4711 on host"
 }
 
 // leaseLength is how long a process that hangs holds others up.
@@ -104,33 +131,46 @@ type Result struct {
 	Changes []Change       `json:"changes" jsonschema:"what was done, or would be"`
 	Skipped int            `json:"skipped" jsonschema:"changes left out, since somebody changed the memory meanwhile"`
 	Found   []Finding      `json:"found" jsonschema:"what was newly found that a person should look at"`
+	// Workspace is set where files have changed.
+	Workspace *Followed       `json:"workspace" jsonschema:"what came of following the agent's workspace; in a dry run what is there to follow, and the changes are those without it; null for nothing"`
+	Packed    []events.Packed `json:"packed" jsonschema:"old days of the event log that were packed; in a dry run those that would be"`
+	Freed     int64           `json:"freed" jsonschema:"bytes that the databases gave back to the disk; it is known afterwards only"`
 }
 
-// Maintain plans, and unless it is a dry run carries the plan out. With nothing to
-// do it leaves no trace. While another run carries out changes, here or in another
-// process, the answer is ErrConflict. An agent without memory needs none.
+// Maintain follows the agent's workspace, plans, and unless it is a dry run carries
+// the plan out and tidies the files. With nothing to do it leaves no trace. While
+// another run carries out changes, here or in another process, the answer is
+// ErrConflict. An agent without memory needs none. A workspace that cannot be read
+// keeps nothing from being done, and is the error in the end.
 func (s *Service) Maintain(ctx context.Context, agent memory.AgentID, in Request) (Result, error) {
-	res := Result{Agent: agent, DryRun: in.DryRun, Changes: []Change{}, Found: []Finding{}}
+	res := Result{Agent: agent, DryRun: in.DryRun, Changes: []Change{}, Found: []Finding{}, Packed: []events.Packed{}}
+	var trouble error
+	if s.opts.Follow != nil {
+		res.Workspace, trouble = s.opts.Follow(ctx, agent, in.DryRun)
+	}
 	borrow := s.opts.Write
 	if in.DryRun {
 		borrow = s.opts.Read
 	}
 	a, release, err := borrow(ctx, agent)
 	if errors.Is(err, memory.ErrNotFound) {
-		return res, nil
+		return res, trouble
 	}
 	if err != nil {
-		return res, err
+		return res, errors.Join(err, trouble)
 	}
 	defer release()
 	r := &run{Service: s, Agent: a, agent: agent, res: res}
 	if err := r.plan(ctx); err != nil {
-		return Result{}, fmt.Errorf("plan the maintenance of %s: %w", agent, err)
+		return Result{}, errors.Join(fmt.Errorf("plan the maintenance of %s: %w", agent, err), trouble)
 	}
 	if !in.DryRun {
 		if err := r.carryOut(ctx); err != nil {
-			return Result{}, fmt.Errorf("maintenance of %s: %w", agent, err)
+			return Result{}, errors.Join(fmt.Errorf("maintenance of %s: %w", agent, err), trouble)
 		}
+	}
+	if trouble != nil {
+		return Result{}, fmt.Errorf("maintenance of %s: follow the workspace (the rest was done): %w", agent, trouble)
 	}
 	return r.res, nil
 }
@@ -173,7 +213,19 @@ func (r *run) plan(ctx context.Context) error {
 	}
 	r.res.Changes = append(r.res.Changes, survey.Plan(used, near)...)
 	r.find(r.res.Changes)
+	if r.Settings.PackAfter > 0 {
+		list, err := r.Log.Packable(r.packBefore())
+		if err != nil {
+			return err
+		}
+		r.res.Packed = append(r.res.Packed, list...)
+	}
 	return nil
+}
+
+// packBefore is the time before which days of the log are packed.
+func (r *run) packBefore() time.Time {
+	return r.opts.Now().UTC().Add(-time.Duration(r.Settings.PackAfter) * day)
 }
 
 // asOf is the time that ages are counted to: now, where somebody asks for it; of
@@ -241,18 +293,54 @@ func (r *run) find(changes []Change) {
 	}
 }
 
-// carryOut does what is planned, under the lease.
+// carryOut does what is planned: what changes items or the log under the lease.
 func (r *run) carryOut(ctx context.Context) error {
-	if len(r.res.Changes) == 0 {
-		return nil
+	if len(r.res.Changes)+len(r.res.Packed) > 0 {
+		err := r.Store.Leased(ctx, "maintenance", r.opts.Holder+", run "+r.opts.NewID(), leaseLength, r.change)
+		if err != nil {
+			return err
+		}
 	}
-	return r.Store.Leased(ctx, "maintenance", r.opts.Holder+", run "+r.opts.NewID(), leaseLength, func(ctx context.Context, lease working.Lease) error {
+	if r.opts.Compact != nil {
+		freed, err := r.opts.Compact(ctx, r.agent)
+		if err != nil {
+			return fmt.Errorf("compact the databases: %w", err)
+		}
+		r.res.Freed = freed
+	}
+	if r.opts.Scheduled != nil && memory.Actor(ctx) == memory.OriginSystem {
+		return r.opts.Scheduled(ctx, r.agent)
+	}
+	return nil
+}
+
+// change changes the items, and packs.
+func (r *run) change(ctx context.Context, lease working.Lease) error {
+	if len(r.res.Found) > 0 && r.opts.Tell != nil {
+		if err := r.opts.Tell(ctx, r.agent, r.res.Found); err != nil {
+			return fmt.Errorf("tell what was found: %w", err)
+		}
+	}
+	if len(r.res.Changes) > 0 {
 		if err := r.apply(ctx, lease); err != nil {
 			return err
 		}
 		r.find(r.res.Changes)
-		return r.note(ctx)
-	})
+		if err := r.note(ctx); err != nil {
+			return err
+		}
+	}
+	if len(r.res.Packed) == 0 {
+		return nil
+	}
+	// The changes may have made another day an old one: that is for the next run.
+	last, err := time.Parse(time.DateOnly, dayOf(r.res.Packed[len(r.res.Packed)-1]))
+	if err != nil {
+		return memory.Errorf(memory.ErrInternal, "pack the event log: %w", err)
+	}
+	done, err := r.Log.Pack(ctx, last.Add(day))
+	r.res.Packed = append(r.res.Packed[:0], done...)
+	return err
 }
 
 // batchItems is how many items one change of the store touches at most, so that

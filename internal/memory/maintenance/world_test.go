@@ -83,7 +83,11 @@ func openWorld(dir string, c *clock) (*world, error) {
 	agent := func(context.Context, memory.AgentID) (Agent, func(), error) { return w.agent, func() {}, nil }
 	w.service = NewService(Options{Read: agent, Write: agent, Now: c.now, NewID: newID, Holder: fmt.Sprint("pid ", os.Getpid()),
 		Uses: func(context.Context, memory.AgentID, time.Time) (map[string]time.Time, error) { return w.used, nil },
-		Near: func(context.Context, memory.AgentID) ([]Pair, error) { return w.near, nil }})
+		Near: func(context.Context, memory.AgentID) ([]Pair, error) { return w.near, nil },
+		Compact: func(ctx context.Context, _ memory.AgentID) (int64, error) {
+			done, err := w.store.Compact(ctx)
+			return done.Freed, err
+		}})
 	return w, nil
 }
 

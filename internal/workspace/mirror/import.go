@@ -65,6 +65,29 @@ func (im *Importer) Import(ctx context.Context, w *workspace.Workspace) (report 
 	return report, im.save(w, m)
 }
 
+// Look returns how many files Import would read: those that are new, different, gone,
+// or hold what is no longer kept. It changes and creates nothing.
+func (im *Importer) Look(ctx context.Context, w *workspace.Workspace) (files int, err error) {
+	m, err := im.load(w)
+	if err != nil {
+		return 0, err
+	}
+	x := &pass{Importer: im, w: w, manifest: m, report: &Report{}, now: im.Now(), expired: map[string]bool{}}
+	if err := x.read(ctx); err != nil {
+		return 0, err
+	}
+	differs := map[string]bool{}
+	for _, c := range x.changed {
+		differs[c.name] = true
+	}
+	for name, f := range x.Files {
+		if !differs[name] && f.expires(x.now) {
+			files++
+		}
+	}
+	return files + len(x.changed) + len(x.removed), nil
+}
+
 // pass is one import under way.
 type pass struct {
 	*Importer

@@ -108,7 +108,7 @@ func (x *pass) expire() {
 		for i := range f.Sections {
 			s := &f.Sections[i]
 			s.Items = slices.DeleteFunc(s.Items, func(it itemState) bool {
-				if it.Until == nil || it.Until.After(x.now) {
+				if !it.isOver(x.now) {
 					return false
 				}
 				x.expired[baseID(it.ID)] = true
@@ -117,6 +117,16 @@ func (x *pass) expire() {
 			})
 		}
 	}
+}
+
+// isOver reports whether the item's retention is over.
+func (it itemState) isOver(now time.Time) bool { return it.Until != nil && !it.Until.After(now) }
+
+// expires reports whether the retention of an item of the file is over.
+func (f *fileState) expires(now time.Time) bool {
+	return slices.ContainsFunc(f.Sections, func(s sectionState) bool {
+		return slices.ContainsFunc(s.Items, func(it itemState) bool { return it.isOver(now) })
+	})
 }
 
 // baseID is the id that an item was to get: its id without the number that it got
