@@ -39,6 +39,7 @@ type Config struct {
 	Events      Events                     `json:"events" jsonschema:"the event log"`
 	Flush       Flush                      `json:"flush" jsonschema:"checkpoint before turns leave a session's window"`
 	Model       Model                      `json:"model" jsonschema:"the chat model"`
+	Embeddings  Embeddings                 `json:"embeddings" jsonschema:"the model behind search by meaning"`
 	Spend       Spend                      `json:"spend" jsonschema:"what agents may spend on models in one UTC day"`
 	Runtime     Runtime                    `json:"runtime" jsonschema:"the agent loop"`
 	Scheduler   Scheduler                  `json:"scheduler" jsonschema:"scheduled jobs"`
@@ -106,6 +107,24 @@ type Model struct {
 	ContextWindow int      `json:"context_window" jsonschema:"tokens"`
 	Timeout       Duration `json:"timeout" jsonschema:"of one call, such as 60s"`
 	MaxRetries    int      `json:"max_retries" jsonschema:"after a failed call"`
+}
+
+// Embeddings is the section embeddings.
+type Embeddings struct {
+	Provider          string   `json:"provider" jsonschema:"lsa (built in, asks nobody), off, auto (the first of openai, gemini, voyage and mistral whose key is in the environment, else lsa), openai, openrouter, mistral, gemini, voyage, or generic for any other OpenAI-compatible server"`
+	Model             string   `json:"model" jsonschema:"the model's id at the provider; empty for the provider's usual one"`
+	BaseURL           string   `json:"base_url" jsonschema:"of the API, with /v1; empty for the provider's own"`
+	Key               string   `json:"key" jsonschema:"env:NAME or file:PATH; empty for the provider's usual variable, such as OPENAI_API_KEY"`
+	AllowPrivate      bool     `json:"allow_private" jsonschema:"true: the host's name may stand for a private address, as in a container network"`
+	Dimensions        int      `json:"dimensions" jsonschema:"length of the vectors to ask for; 0 for the model's own"`
+	MaxInputTokens    int      `json:"max_input_tokens" jsonschema:"longer texts are cut; 0 for what is known of the model"`
+	QueryPrefix       string   `json:"query_prefix" jsonschema:"stands before every question, for models that want it"`
+	TextPrefix        string   `json:"text_prefix" jsonschema:"stands before every other text"`
+	BatchTexts        int      `json:"batch_texts" jsonschema:"texts in one request at most"`
+	RequestsPerMinute int      `json:"requests_per_minute" jsonschema:"at most; 0 for no limit"`
+	Timeout           Duration `json:"timeout" jsonschema:"of one request with its retries, such as 30s"`
+	MaxRetries        int      `json:"max_retries" jsonschema:"after a failed request"`
+	DailyTokens       int      `json:"daily_tokens" jsonschema:"of one agent in one UTC day, counted apart from the chat model's; 0 for no limit"`
 }
 
 // Spend is the section spend.

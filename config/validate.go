@@ -49,6 +49,12 @@ func (cfg Config) validateSections() error {
 		{"flush.soft_threshold_tokens", cfg.Flush.SoftThresholdTokens, 0, 10_000_000},
 		{"model.context_window", cfg.Model.ContextWindow, 1000, 100_000_000},
 		{"model.max_retries", cfg.Model.MaxRetries, 0, 10},
+		{"embeddings.dimensions", cfg.Embeddings.Dimensions, 0, 8192},
+		{"embeddings.max_input_tokens", cfg.Embeddings.MaxInputTokens, 0, 1_000_000},
+		{"embeddings.batch_texts", cfg.Embeddings.BatchTexts, 1, 2048},
+		{"embeddings.requests_per_minute", cfg.Embeddings.RequestsPerMinute, 0, 1_000_000},
+		{"embeddings.max_retries", cfg.Embeddings.MaxRetries, 0, 10},
+		{"embeddings.daily_tokens", cfg.Embeddings.DailyTokens, 0, 1 << 40},
 		{"spend.daily_tokens", cfg.Spend.DailyTokens, 0, 1 << 40},
 		{"spend.daily_calls", cfg.Spend.DailyCalls, 0, 1 << 30},
 		{"spend.total_tokens", cfg.Spend.TotalTokens, 0, 1 << 40},
@@ -70,6 +76,7 @@ func (cfg Config) validateSections() error {
 		{"checkpoint.on_failure", cfg.Checkpoint.OnFailure, []string{"park", "offline"}},
 		{"maintenance.retention", cfg.Maintenance.Retention, []string{"stale", "tiers"}},
 		{"model.provider", cfg.Model.Provider, []string{"offline", "openai", "generic"}},
+		{"embeddings.provider", cfg.Embeddings.Provider, []string{"lsa", "off", "auto", "openai", "openrouter", "mistral", "gemini", "voyage", "generic"}},
 		{"log.level", cfg.Log.Level, []string{"debug", "info", "warn", "error"}},
 	} {
 		if !slices.Contains(w.allowed, w.value) {
@@ -79,7 +86,7 @@ func (cfg Config) validateSections() error {
 	for _, d := range []struct {
 		key   string
 		value Duration
-	}{{"model.timeout", cfg.Model.Timeout}, {"scheduler.job_deadline", cfg.Scheduler.JobDeadline}} {
+	}{{"model.timeout", cfg.Model.Timeout}, {"embeddings.timeout", cfg.Embeddings.Timeout}, {"scheduler.job_deadline", cfg.Scheduler.JobDeadline}} {
 		if v := time.Duration(d.value); v < time.Second || v > 24*time.Hour {
 			return &memory.FieldError{Field: d.key, Reason: "must be between 1s and 24h, not " + v.String()}
 		}
@@ -93,7 +100,41 @@ func (cfg Config) validateSections() error {
 	if err := cfg.Proactive.validate(); err != nil {
 		return err
 	}
+	if err := cfg.Embeddings.validate(); err != nil {
+		return err
+	}
 	return cfg.Model.validate()
+}
+
+func (e Embeddings) validate() error {
+	if err := checkSecretRef("embeddings.key", e.Key); err != nil {
+		return err
+	}
+	if err := checkBaseURL("embeddings.base_url", e.BaseURL); err != nil {
+		return err
+	}
+	builtIn := e.Provider == "lsa" || e.Provider == "off" || e.Provider == "auto"
+	switch {
+	case builtIn && (e.Model != "" || e.BaseURL != "" || e.Key != ""):
+		return &memory.FieldError{Field: "embeddings.provider", Reason: fmt.Sprintf("is %s, which takes no model, base_url or key", e.Provider), Hint: "name the provider, such as openai or generic"}
+	case e.Provider == "generic" && e.BaseURL == "":
+		return &memory.FieldError{Field: "embeddings.base_url", Reason: "is required with provider generic", Hint: "for example http://localhost:11434/v1"}
+	case e.Provider == "generic" && e.Model == "":
+		return &memory.FieldError{Field: "embeddings.model", Reason: "is required with provider generic", Hint: "the model's id at the endpoint, such as nomic-embed-text"}
+	}
+	return nil
+}
+
+// checkBaseURL refuses what no API can stand at; "" is the provider's own.
+func checkBaseURL(field, raw string) error {
+	if raw == "" {
+		return nil
+	}
+	u, err := url.Parse(raw)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil {
+		return &memory.FieldError{Field: field, Reason: "must be an http or https URL without user or password", Hint: "for example http://localhost:11434/v1"}
+	}
+	return nil
 }
 
 func (p Proactive) validate() error {
@@ -140,11 +181,8 @@ func (m Model) validate() error {
 	if err := checkSecretRef("model.key", m.Key); err != nil {
 		return err
 	}
-	if m.BaseURL != "" {
-		u, err := url.Parse(m.BaseURL)
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil {
-			return &memory.FieldError{Field: "model.base_url", Reason: "must be an http or https URL without user or password", Hint: "for example http://localhost:11434/v1"}
-		}
+	if err := checkBaseURL("model.base_url", m.BaseURL); err != nil {
+		return err
 	}
 	switch {
 	case m.Provider == "generic" && m.BaseURL == "":

@@ -51,6 +51,8 @@ type house struct {
 	redactor func() (*redact.Redactor, error) // with the home's key, made on first use
 	model    func() (*llm.Client, error)      // as configured, made on first use; nil for none
 
+	embedders sync.Map // of config.Embeddings: func() (*embed.Client, error)
+
 	runtime    *runtime.Runtime
 	life       context.Context // ends when the house is closed
 	end        context.CancelFunc

@@ -31,7 +31,7 @@ func (h *house) readIndex(_ context.Context, agent memory.AgentID) (*index.Index
 	if err != nil {
 		return nil, err
 	}
-	return h.indexIn(dir)
+	return h.indexIn(agent, dir)
 }
 
 // writeIndex is readIndex that makes the agent's directory.
@@ -43,15 +43,23 @@ func (h *house) writeIndex(_ context.Context, agent memory.AgentID) (*index.Inde
 	if err != nil {
 		return nil, err
 	}
-	return h.indexIn(dir)
+	return h.indexIn(agent, dir)
 }
 
-func (h *house) indexIn(dir agents.Dir) (*index.Index, error) {
+func (h *house) indexIn(agent memory.AgentID, dir agents.Dir) (*index.Index, error) {
 	red, err := h.redactor()
 	if err != nil {
 		return nil, err
 	}
-	return index.New(dir.Path("memory", index.FileName), index.Options{Now: h.now, NewID: h.newID, Redact: red, Sessions: h.openclawSessions}), nil
+	o := index.Options{Now: h.now, NewID: h.newID, Redact: red, Sessions: h.openclawSessions}
+	client, err := h.embeddings(agent)
+	if err != nil {
+		return nil, err
+	}
+	if client != nil { // the built-in model is made of what an agent was told, which is not what its workspace is about
+		o.Embedder, o.Endpoint = named{client.For(agent), client.Name()}, index.Endpoint{Provider: client.Provider(), BaseURL: client.BaseURL()}
+	}
+	return index.New(dir.Path("memory", index.FileName), o), nil
 }
 
 // openclawSessions returns where OpenClaw keeps the transcripts of its default

@@ -37,11 +37,11 @@ var floors = map[string]int{
 	"internal/workspace/rank":  1,
 
 	"internal/llm":            2,
-	"internal/memory/embed":   2,
 	"internal/memory/distill": 2,
 	"internal/alf":            2,
 	"internal/agents":         2,
 
+	"internal/memory/embed":    3,
 	"internal/memory/events":   3,
 	"internal/memory/working":  3,
 	"internal/memory/archive":  3,

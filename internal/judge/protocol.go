@@ -3,9 +3,6 @@ package judge
 import (
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
-	"io"
-	"math"
 	"net/http"
 	"regexp"
 	"strings"
@@ -188,13 +185,15 @@ func converse(req ChatRequest) Answer {
 	return Answer{Text: fmt.Sprintf("You said %q. I was shown %d memories.", first(asked, 200), lines)}
 }
 
-// exchange is one chat request and the way back.
+// exchange is one request and the way back.
 type exchange struct {
 	server *Server
 	w      http.ResponseWriter
 	r      *http.Request
 	req    ChatRequest
-	number int // of the call, from 1
+	embed  EmbedRequest // of a request for embeddings
+	gemini bool         // it has Gemini's form
+	number int          // of the call, from 1
 }
 
 // good returns the answer of a model that works: a distillation where one is
@@ -320,57 +319,4 @@ func (x *exchange) frames(list ...map[string]any) {
 		x.flush()
 	}
 	send(x.w, "data: [DONE]\n\n")
-}
-
-// dimensions of the stub's embeddings.
-const dimensions = 64
-
-// embeddings answers with hashed bags of words: equal texts get equal vectors,
-// and texts that share words are near.
-func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) {
-	raw, err := io.ReadAll(io.LimitReader(r.Body, maxRequest))
-	if err != nil {
-		return // the client has gone
-	}
-	s.record(Call{Path: r.URL.Path, Bytes: len(raw), Auth: r.Header.Get("Authorization")})
-	var req struct {
-		Input json.RawMessage `json:"input"`
-	}
-	var texts []string
-	err = json.Unmarshal(raw, &req)
-	if err == nil && len(req.Input) > 0 && req.Input[0] == '"' {
-		texts = make([]string, 1)
-		err = json.Unmarshal(req.Input, &texts[0])
-	} else if err == nil {
-		err = json.Unmarshal(req.Input, &texts)
-	}
-	if err != nil || len(texts) == 0 {
-		failWith(w, http.StatusBadRequest, "input must be a string or a list of strings")
-		return
-	}
-	data, used := make([]any, len(texts)), 0
-	for i, text := range texts {
-		data[i] = map[string]any{"object": "embedding", "index": i, "embedding": embed(text)}
-		used += tokens(text)
-	}
-	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "model": modelName, "data": data, "usage": map[string]int{"prompt_tokens": used, "total_tokens": used}})
-}
-
-func embed(text string) []float32 {
-	v := make([]float32, dimensions)
-	for _, word := range strings.Fields(strings.ToLower(text)) {
-		h := fnv.New32a()
-		send(h, word)
-		v[h.Sum32()%dimensions]++
-	}
-	var norm float64
-	for _, x := range v {
-		norm += float64(x) * float64(x)
-	}
-	if norm > 0 {
-		for i := range v {
-			v[i] /= float32(math.Sqrt(norm))
-		}
-	}
-	return v
 }

@@ -19,8 +19,8 @@ import (
 )
 
 // Server is a stub of an OpenAI-compatible model server: /v1/chat/completions
-// (whole and streamed, with tools), /v1/embeddings and /v1/models. Asked to
-// distil, it answers one item per event; asked to chat, it follows the script
+// (whole and streamed, with tools), /v1/embeddings (which is Voyage's form too),
+// /v1/models, and Gemini's batchEmbedContents under /v1beta. Asked to distil, it answers one item per event; asked to chat, it follows the script
 // or answers plainly; and any request can be given a Behaviour of the table. It
 // is safe for concurrent use.
 type Server struct {
@@ -34,6 +34,7 @@ type Server struct {
 	elsewhere string         // where redirects lead
 
 	mu     sync.Mutex
+	embeds embedding
 	next   []Behaviour
 	always *Behaviour
 	mix    []Behaviour
@@ -48,8 +49,9 @@ type Call struct {
 	Path      string
 	Behaviour string // name; "" for the plain answer
 	Bytes     int    // of the request's body
-	Auth      string // the Authorization header
+	Auth      string // the Authorization header, or the key of a Gemini request
 	Request   ChatRequest
+	Embed     EmbedRequest
 }
 
 // Answer is what a scripted model says: text, tool calls, or both.
@@ -89,6 +91,7 @@ func start(l net.Listener, url string, errorLog *log.Logger) *Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", s.chat)
 	mux.HandleFunc("POST /v1/embeddings", s.embeddings)
+	mux.HandleFunc("POST /v1beta/models/{call}", s.geminiEmbeddings)
 	mux.HandleFunc("GET /v1/models", s.models)
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: errorLog}
 	s.running.Go(func() {

@@ -36,10 +36,14 @@ const (
 // stands is not worth it, so the client does not. It is an ErrUnavailable.
 type ReplyError struct {
 	Class ReplyClass
+	What  string // what is wrong, where Class is none of the above
 	Text  string // what there is of the answer: its beginning, or the refusal; never part of Error
 }
 
 func (e *ReplyError) Error() string {
+	if e.What != "" {
+		return "the model's answer cannot be used: " + e.What
+	}
 	return "the model's answer cannot be used: " + map[ReplyClass]string{
 		NotJSON:   "it is not the JSON of the API",
 		NoChoices: "it holds no message",

@@ -103,6 +103,7 @@ func (e *OverError) Unwrap() error { return memory.ErrDenied }
 // number of processes may share. It is safe for concurrent use.
 type Ledger struct {
 	path   string
+	keys   string // section of the configuration that has the limits
 	limits func(memory.AgentID) Limits
 	now    func() time.Time
 }
@@ -110,7 +111,14 @@ type Ledger struct {
 // New returns the ledger kept in the file at path. Nothing is read or created
 // before it is needed.
 func New(path string, limits func(memory.AgentID) Limits, now func() time.Time) *Ledger {
-	return &Ledger{path: path, limits: limits, now: now}
+	return &Ledger{path: path, keys: "spend", limits: limits, now: now}
+}
+
+// Section says in which section of the configuration l's limits stand, if not in
+// spend, and returns l.
+func (l *Ledger) Section(name string) *Ledger {
+	l.keys = name
+	return l
 }
 
 // Ticket is the leave for one model call.
@@ -240,7 +248,7 @@ func (l *Ledger) over(agent memory.AgentID, used, all Used, tokens int) error {
 	} {
 		if bound.atMost > 0 && bound.used+bound.wanted > bound.atMost {
 			e := &OverError{Agent: bound.agent, What: bound.what, Used: bound.used, Wanted: bound.wanted, Limit: bound.atMost, ResetsAt: l.resetsAt()}
-			return memory.WithHint(e, "raise spend."+bound.key+" or set it to 0 for no limit")
+			return memory.WithHint(e, "raise "+l.keys+"."+bound.key+" or set it to 0 for no limit")
 		}
 	}
 	return nil

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/openclawssy/openclawssy/config"
+	"github.com/openclawssy/openclawssy/internal/egress"
+	"github.com/openclawssy/openclawssy/internal/llm"
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/embed"
+	"github.com/openclawssy/openclawssy/internal/spend"
+)
+
+// embedProvider resolves auto.
+func embedProvider(e config.Embeddings, getenv func(string) string) string {
+	if e.Provider != embed.Auto {
+		return e.Provider
+	}
+	if first, found := embed.First(getenv); found {
+		return string(first)
+	}
+	return embed.LSA
+}
+
+// embeddings returns the client of an agent's configured model, made on first
+// use; nil where none is asked over the network.
+func (h *house) embeddings(agent memory.AgentID) (*embed.Client, error) {
+	cfg, err := h.cfg.For(agent)
+	if err != nil {
+		return nil, err
+	}
+	made, _ := h.embedders.LoadOrStore(cfg.Embeddings, sync.OnceValues(func() (*embed.Client, error) { return h.makeEmbeddings(cfg.Embeddings) }))
+	return made.(func() (*embed.Client, error))()
+}
+
+// named is an embedder under the name that its model has at the endpoint, which
+// is what OpenClaw's index keeps.
+type named struct {
+	embed.Embedder
+	name string
+}
+
+func (n named) ModelID() string { return n.name }
+
+// makeEmbeddings returns the client of the configured model; nil where none is
+// asked over the network.
+func (h *house) makeEmbeddings(e config.Embeddings) (*embed.Client, error) {
+	name := embedProvider(e, h.getenv)
+	if name == embed.LSA || name == embed.Off {
+		return nil, nil
+	}
+	usual, known := embed.UsualOf(embed.Provider(name))
+	if !known {
+		return nil, &memory.FieldError{Field: "embeddings.provider", Reason: fmt.Sprintf("%q is not known", name)}
+	}
+	key, err := h.embeddingsKey(e.Key, name, usual)
+	if err != nil {
+		return nil, err
+	}
+	url := e.BaseURL
+	if url == "" {
+		url = usual.BaseURL
+	}
+	timeout := time.Duration(e.Timeout)
+	out, err := egress.New(egress.Options{Allow: []egress.Endpoint{{URL: url, Private: e.AllowPrivate}}, Timeout: timeout})
+	if err != nil {
+		return nil, fmt.Errorf("embeddings.base_url: %w", err)
+	}
+	return embed.New(embed.Config{
+		Provider: embed.Provider(name), BaseURL: e.BaseURL, Model: e.Model, Key: key, Dimensions: e.Dimensions, MaxInputTokens: e.MaxInputTokens,
+		BatchTexts: e.BatchTexts, PerMinute: e.RequestsPerMinute, Timeout: timeout, MaxRetries: e.MaxRetries,
+		QueryPrefix: e.QueryPrefix, TextPrefix: e.TextPrefix, Spend: h.embeddingsLedger(),
+	}, out, h.now, rand.Float64)
+}
+
+// embeddingsKey is the configured key, else that of the provider's variable.
+func (h *house) embeddingsKey(ref, provider string, usual embed.Usual) (string, error) {
+	if ref == "" {
+		name := usual.KeyName(h.getenv)
+		if name == "" && len(usual.KeyNames) > 0 {
+			return "", &memory.FieldError{Field: "embeddings.key", Reason: fmt.Sprintf("is not set, nor is the variable %s", usual.KeyNames[0]), Hint: "export " + usual.KeyNames[0] + "=… for provider " + provider}
+		}
+		if name == "" {
+			return "", nil
+		}
+		ref = "env:" + name
+	}
+	key, err := llm.Secret(ref, h.getenv, h.home.Path())
+	if err != nil {
+		return "", fmt.Errorf("embeddings.key: %w", err)
+	}
+	return key, nil
+}
+
+// embeddingsLedger is the account of what agents spend on embeddings. It is not
+// that of the chat model: a long history to embed must not make an agent mute.
+func (h *house) embeddingsLedger() *spend.Ledger {
+	return spend.New(h.home.File("spend-embeddings.json"), func(agent memory.AgentID) spend.Limits {
+		cfg, err := h.cfg.For(agent)
+		if err != nil { // checked when it was loaded; the strictest is the safe answer
+			return spend.Limits{DailyTokens: 1, DailyCalls: 1}
+		}
+		return spend.Limits{DailyTokens: cfg.Embeddings.DailyTokens}
+	}, h.now).Section("embeddings")
+}
