@@ -18,9 +18,11 @@ import (
 	"github.com/openclawssy/openclawssy/internal/agents"
 	"github.com/openclawssy/openclawssy/internal/care"
 	"github.com/openclawssy/openclawssy/internal/cli"
+	"github.com/openclawssy/openclawssy/internal/flush"
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
+	"github.com/openclawssy/openclawssy/internal/memory/checkpoint"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
 	"github.com/openclawssy/openclawssy/internal/memory/graph"
 	"github.com/openclawssy/openclawssy/internal/memory/record"
@@ -30,7 +32,6 @@ import (
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/redact"
 	"github.com/openclawssy/openclawssy/internal/runlog"
-	"github.com/openclawssy/openclawssy/internal/runtime"
 	"github.com/openclawssy/openclawssy/internal/session"
 )
 
@@ -53,7 +54,7 @@ type house struct {
 
 	embedders sync.Map // of config.Embeddings: func() (*embed.Client, error)
 
-	runtime    *runtime.Runtime
+	flushes    *flush.Queue
 	life       context.Context // ends when the house is closed
 	end        context.CancelFunc
 	background sync.WaitGroup
@@ -94,9 +95,6 @@ func newHouse(now func() time.Time, getenv func(string) string, environ []string
 // first.
 func (h *house) close() error {
 	h.end()
-	if h.runtime != nil {
-		h.runtime.Close()
-	}
 	h.background.Wait()
 	h.weaving.work.Wait()
 	if h.recorder != nil {
@@ -353,12 +351,13 @@ func (h *house) app() cli.App {
 	records := record.NewService(h.readRecords, h.records.write, h.describeRecords)
 	rec := h.makeRecall(h.recallRecords(records))
 	chk := h.checkpoints()
+	h.flushes = h.makeFlushes(func() *checkpoint.Service { return chk })
 	graphs := h.graphService()
 	h.recorder = h.makeRecorder(graphs)
 	graphs.OnPersona = h.recorder.PersonaUpdated
 	h.desk = h.makeDesk()
-	h.runtime = h.makeRuntime(c, rec, chk)
-	sched := h.makeScheduler(c, h.runtime)
+	rt := h.makeRuntime(c, rec)
+	sched := h.makeScheduler(c, rt)
 	look := h.looker(sched)
 
 	c.Add(events.NewService(h.readLog).Ops()...)
@@ -380,7 +379,7 @@ func (h *house) app() cli.App {
 	c.Add(h.workspaceIndexes().Ops()...)
 	c.Add(h.workspaceNotes().Ops()...)
 	measure := h.evaluation()
-	talk := h.talk(h.runtime, sched)
+	talk := h.talk(rt, sched)
 	return cli.App{
 		Version:   version,
 		Catalog:   c.Freeze(),
@@ -389,7 +388,7 @@ func (h *house) app() cli.App {
 		Setup:     h.setup,
 		Config:    func() (config.Config, error) { return h.cfg, nil },
 		Commands: append([]cli.Command{
-			cli.Chat(talk), cli.Ask(talk), cli.Once(talk), cli.Serve(h.serve(sched)), cli.Bridge(cli.Bridging{Serve: h.bridge, Schedule: sched.Serve}),
+			cli.Chat(talk), cli.Ask(talk), cli.Once(talk), cli.Serve(h.serve(sched)), cli.Bridge(cli.Bridging{Serve: h.bridge, Schedule: h.longLived(sched)}),
 			cli.Status(func(ctx context.Context, only memory.AgentID) (any, error) { return look.All(ctx, h.home, only) }),
 			cli.ImportChat(h.importChat), cli.EvaluateLoCoMo(measure), cli.EvaluateLongMemEval(measure), cli.EvaluateDistill(measure), cli.EvaluateTests(measure),
 			cli.GraphView(h.graphPage(graphs), sessionToken), cli.GraphDemo(h.scratchGraph),

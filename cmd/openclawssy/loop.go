@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
-	"github.com/openclawssy/openclawssy/internal/memory/checkpoint"
 	"github.com/openclawssy/openclawssy/internal/memory/graph"
 	"github.com/openclawssy/openclawssy/internal/memory/recall"
 	"github.com/openclawssy/openclawssy/internal/memory/record"
@@ -168,19 +166,8 @@ func (h *house) writeRuns(_ context.Context, agent memory.AgentID) (*runlog.Stor
 	return s, func() {}, err
 }
 
-// distil lets the runtime ask for a checkpoint.
-type distil struct{ service *checkpoint.Service }
-
-func (d distil) Checkpoint(ctx context.Context, agent memory.AgentID) error {
-	_, err := d.service.Checkpoint(ctx, agent, checkpoint.Request{})
-	if errors.Is(err, memory.ErrConflict) {
-		return nil // one is running already
-	}
-	return err
-}
-
 // makeRuntime returns the agent loop. It looks up the Catalog when a turn runs.
-func (h *house) makeRuntime(c *op.Catalog, rec *recall.Service, chk *checkpoint.Service) *runtime.Runtime {
+func (h *house) makeRuntime(c *op.Catalog, rec *recall.Service) *runtime.Runtime {
 	return runtime.New(runtime.Options{
 		Config: func(agent memory.AgentID) (config.Config, error) { return h.cfg.For(agent) },
 		Model: func(agent memory.AgentID) (llm.Chatter, error) {
@@ -194,7 +181,7 @@ func (h *house) makeRuntime(c *op.Catalog, rec *recall.Service, chk *checkpoint.
 			}
 			return client, nil
 		},
-		Catalog: c, Logs: h.logs.write, Sessions: h.writeSessions, Runs: h.writeRuns, Recall: rec, Distil: distil{chk}, Lives: livesIn{h},
+		Catalog: c, Logs: h.logs.write, Sessions: h.writeSessions, Runs: h.writeRuns, Recall: rec, Flush: h.flushes, Lives: livesIn{h},
 		Hooks: h.recorder, Persona: h.persona,
 		Redact: lateRedactor{h}, Now: h.now, NewID: h.newID, Log: h.log,
 	})
@@ -212,7 +199,7 @@ func (h *house) makeScheduler(c *op.Catalog, rt *runtime.Runtime) *scheduler.Sch
 			return scheduler.Auto{Checkpoint: cfg.Memory.Enabled && cfg.Memory.AutoCheckpoint, Maintenance: cfg.Memory.Enabled && cfg.Memory.AutoMaintenance,
 				MessagesSince: h.messagesSince(agent)}, err
 		},
-		Reads: h.readLog, Writes: h.logs.write, Audit: h.writeRuns, Log: h.log,
+		Reads: h.readLog, Writes: h.logs.write, Audit: h.writeRuns, Queued: h.drain, Log: h.log,
 	})
 }
 
@@ -250,7 +237,7 @@ func overdue(s *scheduler.Scheduler) func(context.Context, memory.AgentID) ([]st
 // talk is what the chat commands work with.
 func (h *house) talk(rt *runtime.Runtime, s *scheduler.Scheduler) cli.Talk {
 	return cli.Talk{
-		Run: rt.Run, Sleep: rt.Sleep, Schedule: s.Serve, Overdue: overdue(s),
+		Run: rt.Run, Sleep: rt.Sleep, Schedule: h.longLived(s), Overdue: overdue(s),
 		Warm: h.warm, News: h.news,
 	}
 }
@@ -265,7 +252,7 @@ func (h *house) serve(s *scheduler.Scheduler) func(context.Context) error {
 			return memory.WithHint(memory.Errorf(memory.ErrInvalid, "AINL_GRAPH_MEMORY_PATH is set to %q, but several agents cannot share one graph", path),
 				"unset it, or name one agent with --agent")
 		}
-		return s.Serve(ctx)
+		return h.longLived(s)(ctx)
 	}
 }
 

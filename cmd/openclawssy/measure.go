@@ -159,5 +159,5 @@ func (h *house) evaluateDistil(ctx context.Context, conversation, labels io.Read
 
 // checkpoints makes the checkpoints of all agents.
 func (h *house) checkpoints() *checkpoint.Service {
-	return checkpoint.NewService(checkpoint.Options{Write: h.checkpointing, Read: h.items.read, Redact: lateRedactor{h}, Now: h.now, NewID: h.newID, Holder: process()})
+	return checkpoint.NewService(checkpoint.Options{Write: h.checkpointing, Read: h.items.read, Redact: lateRedactor{h}, Now: h.now, NewID: h.newID, Holder: process(), Ended: h.settled})
 }

@@ -59,6 +59,7 @@ var floors = map[string]int{
 	"internal/memory/weave":       4,
 	"internal/transcript":         4,
 	"internal/backup":             4,
+	"internal/flush":              4,
 	"internal/workspace/mirror":   4,
 
 	"internal/runtime":   5,

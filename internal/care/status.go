@@ -84,7 +84,7 @@ func (s Status) Text() string {
 		fmt.Fprintf(&sb, "  spent today: %d of %s calls, %d of %s tokens\n", s.Spend.Used.Calls, bound(s.Spend.Limits.DailyCalls), s.Spend.Used.Tokens(), bound(s.Spend.Limits.DailyTokens))
 	}
 	if s.Flush != nil && s.Flush.State == vitals.FlushQueued && s.Backlog > 0 {
-		fmt.Fprintf(&sb, "  what was said up to event %d waits to be distilled: openclawssy serve does it, or memory checkpoint\n", s.Flush.UpTo)
+		fmt.Fprintf(&sb, "  what was said up to event %d waits to be distilled: openclawssy serve or chat does it, or cron run --due\n", s.Flush.UpTo)
 	}
 	if s.Canary != nil && s.Canary.Ok {
 		fmt.Fprintf(&sb, "  last canary %s: written and recalled within %d ms\n", moment(&s.Canary.At), s.Canary.Millis)
@@ -376,6 +376,9 @@ func (s *Service) vitals(_ context.Context, agent memory.AgentID, st *Status) er
 	}
 	if readOnly(dir) {
 		st.add("read_only", "%s cannot be written: nothing new is remembered", dir)
+		if st.Backlog > 0 { // which cannot be noted there
+			st.add("flush", "%d turns cannot be distilled, for %s; they are in the log and recalled", st.Backlog, vitals.ForReadOnly)
+		}
 	}
 	if c := st.Canary; c != nil && !c.Ok {
 		st.add("canary", "what was written at %s could not be recalled: %s: openclawssy doctor --agent %s", moment(&c.At), c.Error, agent)

@@ -15,14 +15,16 @@ import (
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/runtime"
+	"github.com/openclawssy/openclawssy/internal/vitals"
 )
 
 // Talk is what the commands that talk to an agent work with.
 type Talk struct {
 	// Run runs one turn.
 	Run func(context.Context, runtime.Turn) (runtime.Result, error)
-	// Sleep ends a session: its agent's workspace learns of it.
-	Sleep func(ctx context.Context, agent memory.AgentID, session string) error
+	// Sleep ends a session: what was said in it is queued to be distilled, and its
+	// agent's workspace learns of it.
+	Sleep func(ctx context.Context, agent memory.AgentID, session string, why vitals.Edge) (runtime.Slept, error)
 	// Schedule runs the schedule until its context ends.
 	Schedule func(context.Context) error
 	// Overdue names the agent's jobs that should have run and nothing runs.
@@ -299,8 +301,12 @@ func (r *Runner) talk(ctx context.Context, t Talk, w *where) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sleepWithin)
 	defer cancel()
-	if sleepErr := t.Sleep(ctx, r.Agent(), last); sleepErr != nil {
-		r.note("The workspace could not be told of the session: %s", clean(sleepErr.Error()))
+	slept, sleepErr := t.Sleep(ctx, r.Agent(), last, vitals.EdgeShutdown)
+	if sleepErr != nil {
+		r.note("The session has ended, but %s", clean(sleepErr.Error()))
+	}
+	if slept.Queued && r.InTTY {
+		r.note("(what was said is queued to be distilled; it can be recalled already)")
 	}
 	return err
 }

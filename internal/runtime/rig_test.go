@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/openclawssy/openclawssy/config"
+	"github.com/openclawssy/openclawssy/internal/flush"
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
@@ -25,6 +26,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/redact"
 	"github.com/openclawssy/openclawssy/internal/runlog"
 	"github.com/openclawssy/openclawssy/internal/session"
+	"github.com/openclawssy/openclawssy/internal/vitals"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -84,15 +86,32 @@ func (f fixed) Block(_ context.Context, _ memory.AgentID, req recall.Request) re
 	return recall.Block{Text: string(f), Lines: []string{}, Trace: recall.Trace{Terms: strings.Fields(req.Text), Candidates: []recall.Candidate{{Handle: "MEM-1", Score: .5, In: true}}}}
 }
 
-// counting counts the checkpoints that are asked for.
-type counting struct {
-	asked atomic.Int64
+// queue returns the real queue of flushes of a home, with nobody who drains it:
+// what a checkpoint would have distilled is all up to distilled.
+func queue(dir string, distilled *atomic.Int64) *flush.Queue {
+	return flush.New(flush.Options{
+		Dir:       func(agent memory.AgentID) (string, error) { return filepath.Join(dir, "agents", string(agent)), nil },
+		Distilled: func(context.Context, memory.AgentID) (int64, error) { return distilled.Load(), nil },
+		Now:       time.Now, Log: zerolog.Nop(),
+	})
+}
+
+// asks counts what a queue is asked, and may refuse it.
+type asks struct {
+	Flusher
+	asked []vitals.Edge // that were news
 	fail  error
 }
 
-func (c *counting) Checkpoint(context.Context, memory.AgentID) error {
-	c.asked.Add(1)
-	return c.fail
+func (a *asks) Ask(ctx context.Context, agent memory.AgentID, why vitals.Edge, upTo int64) (bool, error) {
+	if a.fail != nil {
+		return false, a.fail
+	}
+	queued, err := a.Flusher.Ask(ctx, agent, why, upTo)
+	if queued {
+		a.asked = append(a.asked, why)
+	}
+	return queued, err
 }
 
 // rig is a home with one process in it.
@@ -157,7 +176,6 @@ func newRig(t *testing.T, dir string, edit func(*rig, *Options)) *rig {
 
 // shut ends the process.
 func (g *rig) shut() {
-	g.Close()
 	if g.log != nil {
 		if err := g.log.Close(); err != nil {
 			g.t.Error(err)

@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +30,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/runlog"
 	"github.com/openclawssy/openclawssy/internal/session"
+	"github.com/openclawssy/openclawssy/internal/vitals"
 	"github.com/openclawssy/openclawssy/internal/workspace"
 )
 
@@ -40,9 +40,13 @@ type Recaller interface {
 	Block(ctx context.Context, agent memory.AgentID, req recall.Request) recall.Block
 }
 
-// Checkpointer distils what has been said. The runtime never waits for it.
-type Checkpointer interface {
-	Checkpoint(ctx context.Context, agent memory.AgentID) error
+// Flusher queues the distillation of turns that are at stake: a flush.Queue. The
+// runtime never waits for it to be done.
+type Flusher interface {
+	// Asked returns the seq up to which it was asked to.
+	Asked(agent memory.AgentID) int64
+	// Ask queues everything up to an event, and reports whether that was news.
+	Ask(ctx context.Context, agent memory.AgentID, why vitals.Edge, upTo int64) (bool, error)
 }
 
 // Workspace is the way to the OpenClaw workspaces that agents live in.
@@ -72,9 +76,9 @@ type Options struct {
 	Logs     memory.Borrow[*events.Log]
 	Sessions memory.Borrow[*session.Store]
 	Runs     memory.Borrow[*runlog.Store]
-	Recall   Recaller     // nil: nothing is recalled
-	Distil   Checkpointer // nil: no checkpoint is asked for
-	Hooks    Hooks        // nil: nobody is told
+	Recall   Recaller // nil: nothing is recalled
+	Flush    Flusher  // nil: nothing is queued to be distilled
+	Hooks    Hooks    // nil: nobody is told
 	// Persona returns the active traits of an agent, the strongest first, for the
 	// prompts of scheduled runs. nil: there are none.
 	Persona func(ctx context.Context, agent memory.AgentID) ([]graph.Trait, error)
@@ -91,47 +95,27 @@ type Runtime struct {
 	Options
 	windows windows
 	stats   counters
-
-	// Work that outlives a turn.
-	background context.Context
-	stop       context.CancelFunc
-	work       sync.WaitGroup
-	mu         sync.Mutex
-	distilling map[memory.AgentID]bool
-	closed     bool
 }
 
 // counters count what went wrong without failing a turn.
-type counters struct{ turns, failed, distilFailed, abandoned atomic.Int64 }
+type counters struct{ turns, failed, flushFailed, abandoned atomic.Int64 }
 
 // Stats are counts since the Runtime was made.
 type Stats struct {
-	Turns        int64 `json:"turns"`
-	Failed       int64 `json:"failed"`        // turns that ended with an error
-	DistilFailed int64 `json:"distil_failed"` // checkpoints that were asked for and failed
-	Abandoned    int64 `json:"abandoned"`     // operations that did not return
+	Turns       int64 `json:"turns"`
+	Failed      int64 `json:"failed"`       // turns that ended with an error
+	FlushFailed int64 `json:"flush_failed"` // edges of sessions that could not be queued
+	Abandoned   int64 `json:"abandoned"`    // operations that did not return
 }
 
 // New returns a runtime.
 func New(o Options) *Runtime {
-	r := &Runtime{Options: o, windows: windows{all: map[string]*window{}}, distilling: map[memory.AgentID]bool{}}
-	r.background, r.stop = context.WithCancel(context.Background())
-	return r
-}
-
-// Close stops what runs in the background, waits for it to stop, and waits for
-// no model. No turn may run any more.
-func (r *Runtime) Close() {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	r.stop()
-	r.work.Wait()
+	return &Runtime{Options: o, windows: windows{all: map[string]*window{}}}
 }
 
 // Stats returns the counts.
 func (r *Runtime) Stats() Stats {
-	return Stats{Turns: r.stats.turns.Load(), Failed: r.stats.failed.Load(), DistilFailed: r.stats.distilFailed.Load(), Abandoned: r.stats.abandoned.Load()}
+	return Stats{Turns: r.stats.turns.Load(), Failed: r.stats.failed.Load(), FlushFailed: r.stats.flushFailed.Load(), Abandoned: r.stats.abandoned.Load()}
 }
 
 // Turn is one message to an agent.
@@ -235,7 +219,9 @@ func (r *Runtime) startAnew(ctx context.Context, t Turn, cfg config.Config) (Res
 	next := t.Session
 	var notes []string
 	if t.Session.ID != "" {
-		notes = r.asleep(r.Sleep(ctx, t.Agent, t.Session.ID))
+		var slept Slept
+		slept, err = r.Sleep(ctx, t.Agent, t.Session.ID, vitals.EdgeNew)
+		notes = slept.notes(err)
 		old, err := store.End(ctx, t.Session.ID)
 		switch {
 		case err == nil:
@@ -249,37 +235,11 @@ func (r *Runtime) startAnew(ctx context.Context, t Turn, cfg config.Config) (Res
 	if err != nil {
 		return Result{Session: t.Session.ID}, err
 	}
-	res := Result{Session: next.ID, Text: "This is a new session. What was said before stays in memory.", Notes: notes}
-	if cfg.Memory.Enabled && r.distil(t.Agent) {
-		res.Notes = append(res.Notes, "what was said is being distilled in the background")
-	}
-	return res, nil
+	return Result{Session: next.ID, Text: "This is a new session. What was said before stays in memory.", Notes: notes}, nil
 }
 
 // newSession makes the id of a session: lower case, as its file's name.
 func (r *Runtime) newSession() string { return "s-" + strings.ToLower(r.NewID()) }
-
-// distil starts a checkpoint in the background, unless one of the agent is under
-// way. It reports whether it did.
-func (r *Runtime) distil(agent memory.AgentID) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.Distil == nil || r.closed || r.distilling[agent] {
-		return false
-	}
-	r.distilling[agent] = true
-	r.work.Go(func() {
-		err := r.Distil.Checkpoint(r.background, agent)
-		r.mu.Lock()
-		delete(r.distilling, agent)
-		r.mu.Unlock()
-		if err != nil && r.background.Err() == nil {
-			r.stats.distilFailed.Add(1)
-			r.Log.Error().Err(err).Str("agent", string(agent)).Msg("checkpoint before turns leave the window failed")
-		}
-	})
-	return true
-}
 
 // audit adds a line to the agent's audit log.
 func (r *Runtime) audit(ctx context.Context, agent memory.AgentID, e runlog.Entry) error {

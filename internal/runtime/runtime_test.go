@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/runlog"
+	"github.com/openclawssy/openclawssy/internal/vitals"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -496,7 +498,7 @@ func TestMemoryOff(t *testing.T) {
 	g := newRig(t, t.TempDir(), func(g *rig, o *Options) {
 		g.cfg.Memory.Enabled = false
 		o.Recall = fixed(block)
-		o.Distil = &counting{}
+		o.Flush = queue("", &atomic.Int64{})
 	})
 	g.say("s1", "I moved to Lisbon")
 	g.say("s1", "Where did I move?")
@@ -511,8 +513,9 @@ func TestMemoryOff(t *testing.T) {
 }
 
 func TestNewSession(t *testing.T) {
-	distiller := &counting{}
-	g := newRig(t, t.TempDir(), func(_ *rig, o *Options) { o.Distil = distiller })
+	dir, distilled := t.TempDir(), &atomic.Int64{}
+	edges := &asks{Flusher: queue(dir, distilled)}
+	g := newRig(t, dir, func(_ *rig, o *Options) { o.Flush = edges })
 	first := g.say("", "hello")
 	second := g.say(first.Session, "/new")
 	if second.Session == first.Session || second.Session == "" || len(second.Notes) != 1 {
@@ -535,9 +538,40 @@ func TestNewSession(t *testing.T) {
 	if err != nil || fresh.Zone != "Europe/Lisbon" || fresh.Channel != "cli" {
 		t.Errorf("the new session is %+v, %v", fresh, err)
 	}
-	g.Close()
-	if n := distiller.asked.Load(); n != 1 {
-		t.Errorf("%d checkpoints were asked for, want 1", n)
+	if len(edges.asked) != 1 || edges.asked[0] != vitals.EdgeNew {
+		t.Errorf("queued: %v, want one flush for /new", edges.asked)
+	}
+	// In the third session nothing is said; in the fourth what is said is distilled
+	// before it ends.
+	third := g.say(second.Session, "/new")
+	fourth := g.say(third.Session, "/new")
+	g.say(fourth.Session, "hello again")
+	distilled.Store(1 << 40)
+	g.say(fourth.Session, "/new")
+	if len(edges.asked) != 2 {
+		t.Errorf("queued: %v, want none for a session without turns, and none for what is distilled", edges.asked)
+	}
+}
+
+// TestEndOfSessionWaitsForNobody ends sessions where the queue is out of order, or
+// memory is off.
+func TestEndOfSessionWaitsForNobody(t *testing.T) {
+	edges := &asks{Flusher: queue(t.TempDir(), &atomic.Int64{}), fail: errors.New("no disk")}
+	g := newRig(t, t.TempDir(), func(_ *rig, o *Options) { o.Flush = edges })
+	g.say("s1", "hello")
+	if _, err := g.Sleep(t.Context(), "default", "s1", vitals.EdgeShutdown); err == nil || g.Stats().FlushFailed != 1 {
+		t.Errorf("Sleep = %v, %d failures counted", err, g.Stats().FlushFailed)
+	}
+	res := g.say("s1", "/new")
+	if res.Session == "s1" || !strings.Contains(strings.Join(res.Notes, " "), "it is in the log: no disk") {
+		t.Errorf("/new = %+v", res)
+	}
+	if slept, err := g.Sleep(t.Context(), "default", "unheard", vitals.EdgeShutdown); err != nil || slept.Queued {
+		t.Errorf("a session that there is not: %+v, %v", slept, err)
+	}
+	g.cfg.Memory.Enabled = false
+	if slept, err := g.Sleep(t.Context(), "default", "s1", vitals.EdgeShutdown); err != nil || slept.Queued {
+		t.Errorf("memory is off: %+v, %v", slept, err)
 	}
 }
 

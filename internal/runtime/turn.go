@@ -13,6 +13,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
 	"github.com/openclawssy/openclawssy/internal/runlog"
+	"github.com/openclawssy/openclawssy/internal/vitals"
 )
 
 // turn is one turn under way. It belongs to one goroutine.
@@ -215,26 +216,21 @@ func (x *turn) follow(ctx context.Context) error {
 	return x.window.follow(ctx, x.log, back)
 }
 
-// prompt cuts the history to the room there is, asks for a checkpoint where turns
-// will soon leave it, and recalls. The function that it returns makes the prompt
+// prompt queues the distillation of turns that will soon leave the window, cuts the
+// history to the room there is, and recalls. The function that it returns makes the prompt
 // of each round: only what the round before has added is new in it.
 func (x *turn) prompt(ctx context.Context) (func() []llm.Message, error) {
 	room := roomOf(x.cfg)
 	system := systemPrompt(x.cfg.Runtime.Instructions, x.wake(ctx), x.log != nil) + x.persona(ctx)
 	// The block counts with its cap, so that its length moves nothing.
 	fixed := tokens(system) + x.tools.tokens() + x.cfg.Memory.MaxPromptTokens + tokensOf(messagesOf(x.events))
-	crosses := fixed+x.window.unflushed() >= room.flush
+	full := x.window.behind()
 	before := x.window.size
 	gone := x.window.trim(max(room.prompt-fixed, 0))
 	if gone > 0 {
 		x.hookTrim(before, gone)
 	}
-	if x.log != nil && (crosses || gone > x.window.flushed) {
-		x.window.flushed = x.events[len(x.events)-1].Seq
-		if x.rt.distil(x.Agent) {
-			x.res.Notes = append(x.res.Notes, "the session fills the model's window; its turns are being distilled in the background")
-		}
-	}
+	x.flush(ctx, func() bool { return fixed+full(x.window.flushed) >= room.flush }, gone)
 	block, err := x.recall(ctx)
 	if err != nil {
 		return nil, err
@@ -243,6 +239,31 @@ func (x *turn) prompt(ctx context.Context) (func() []llm.Message, error) {
 	history, about := messagesOf(x.window.turns()), contextMessage(x.now, block)
 	prompt := func() []llm.Message { return assemble(system, history, about, messagesOf(x.events)) }
 	return prompt, x.bundle.Prompt(render(prompt(), x.tools.specs))
+}
+
+// flush queues the distillation of the turns in view where they, with the fixed
+// part of the prompt, have come to the edge of the window, or some that nobody was
+// asked to distil have left it. That is once for each time that the window fills,
+// by whichever process.
+func (x *turn) flush(ctx context.Context, crosses func() bool, gone int64) {
+	if x.log == nil || x.rt.Flush == nil || !crosses() && gone <= x.window.flushed {
+		return
+	}
+	last := x.events[len(x.events)-1].Seq
+	if asked := x.rt.Flush.Asked(x.Agent); asked < last && asked > x.window.flushed {
+		if x.window.flushed = asked; !crosses() && gone <= asked {
+			return
+		}
+	}
+	queued, err := x.rt.Flush.Ask(ctx, x.Agent, vitals.EdgeWindow, last)
+	switch {
+	case err != nil:
+		x.rt.stats.flushFailed.Add(1)
+		x.res.Notes = append(x.res.Notes, "the session fills the model's window, and its turns could not be queued to be distilled: "+err.Error())
+	case queued:
+		x.res.Notes = append(x.res.Notes, "the session fills the model's window; its turns are queued to be distilled")
+	}
+	x.window.flushed = last
 }
 
 // rounds asks the model until it answers without asking for a tool. In the last

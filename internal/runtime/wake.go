@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/vitals"
 	"github.com/openclawssy/openclawssy/internal/workspace"
 )
 
@@ -32,29 +33,52 @@ func (x *turn) wake(ctx context.Context) string {
 	return x.window.woken
 }
 
-// Sleep lets the agent's workspace know of a session that ends now. It does nothing
-// for an agent without a workspace, and for a session in which nothing was said.
-func (r *Runtime) Sleep(ctx context.Context, agent memory.AgentID, session string) error {
+// Slept is what came of the end of a session.
+type Slept struct {
+	Queued bool // what was said in it is queued to be distilled
+}
+
+// Sleep ends a session for memory, at an edge: what was said in it is queued to be
+// distilled, and the agent's workspace is told. Every entry calls it where a session
+// ends: /new, the end of a chat, a server that stops. It waits for no model. For a
+// session in which nothing was said, and where memory is off, it does nothing.
+func (r *Runtime) Sleep(ctx context.Context, agent memory.AgentID, session string, why vitals.Edge) (Slept, error) {
 	cfg, err := r.Config(agent)
-	if err != nil || r.Lives == nil || cfg.Workspace.Path == "" || !cfg.Workspace.Sleep || !cfg.Memory.Enabled {
-		return err
+	if err != nil || !cfg.Memory.Enabled {
+		return Slept{}, err
 	}
 	known, err := r.session(ctx, agent, session)
 	if errors.Is(err, memory.ErrNotFound) {
-		return nil
+		return Slept{}, nil
 	}
 	if err != nil {
-		return fmt.Errorf("end session %s: %w", session, err)
+		return Slept{}, fmt.Errorf("end session %s: %w", session, err)
 	}
 	x := &turn{Turn: Turn{Agent: agent, Session: known, Origin: memory.OriginUser}, rt: r, cfg: cfg}
 	defer x.leave()
 	if err := x.enterWindow(ctx); err != nil {
-		return fmt.Errorf("end session %s: %w", session, err)
+		return Slept{}, fmt.Errorf("end session %s: %w", session, err)
 	}
 	if err := x.follow(ctx); err != nil {
-		return err
+		return Slept{}, err
 	}
-	return r.Lives.Sleep(ctx, agent, cfg.Workspace, x.session, x.window.turns(), x.now)
+	var out Slept
+	if said := x.window.events; len(said) > 0 && r.Flush != nil {
+		last := said[len(said)-1].Seq
+		if out.Queued, err = r.Flush.Ask(ctx, agent, why, last); err != nil {
+			r.stats.flushFailed.Add(1)
+			err = fmt.Errorf("what was said could not be queued to be distilled; it is in the log: %w", err)
+		} else {
+			x.window.flushed = max(x.window.flushed, last)
+		}
+	}
+	if r.Lives == nil || cfg.Workspace.Path == "" || !cfg.Workspace.Sleep {
+		return out, err
+	}
+	if slept := r.Lives.Sleep(ctx, agent, cfg.Workspace, x.session, x.window.turns(), x.now); slept != nil {
+		err = errors.Join(err, fmt.Errorf("the workspace could not be told of the session: %w", slept))
+	}
+	return out, err
 }
 
 func (r *Runtime) session(ctx context.Context, agent memory.AgentID, id string) (memory.Session, error) {
@@ -66,10 +90,14 @@ func (r *Runtime) session(ctx context.Context, agent memory.AgentID, id string) 
 	return store.Get(ctx, id)
 }
 
-// asleep is what a person should know of how Sleep went.
-func (r *Runtime) asleep(err error) []string {
-	if err == nil {
-		return nil
+// notes are what a person should know of how a session ended.
+func (s Slept) notes(err error) []string {
+	var notes []string
+	if err != nil {
+		notes = append(notes, err.Error())
 	}
-	return []string{"the workspace could not be told of the session: " + err.Error()}
+	if s.Queued {
+		notes = append(notes, "what was said is queued to be distilled; it can be recalled already")
+	}
+	return notes
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openclawssy/openclawssy/config"
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/vitals"
 	"github.com/openclawssy/openclawssy/internal/workspace"
 )
 
@@ -74,11 +75,11 @@ func TestAgentsWakeAndSleepInTheirWorkspace(t *testing.T) {
 	if res = say(memory.Session{ID: next.Session, Channel: "cli"}, "/new"); !strings.Contains(strings.Join(res.Notes, " "), "gone") {
 		t.Errorf("%q", res.Notes)
 	}
-	if err := g.Sleep(context.Background(), "default", "g1"); err == nil {
+	if _, err := g.Sleep(context.Background(), "default", "g1", vitals.EdgeShutdown); err == nil {
 		t.Error("the error of the workspace is lost")
 	}
 	g.cfg.Workspace.Sleep = false
-	if err := g.Sleep(context.Background(), "default", "g1"); err != nil {
+	if _, err := g.Sleep(context.Background(), "default", "g1", vitals.EdgeShutdown); err != nil {
 		t.Error(err)
 	}
 }

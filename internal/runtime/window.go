@@ -27,7 +27,7 @@ type window struct {
 	size    int   // tokens of events
 	seq     int64 // of the log: read up to here
 	read    bool  // the log has been read for the first time
-	flushed int64 // seq up to which a checkpoint was asked for
+	flushed int64 // seq up to which a flush was asked for
 	hidden  map[string]bool
 
 	awake bool   // woken has been read
@@ -223,14 +223,17 @@ func (w *window) since(next int64) int64 {
 	return w.events[0].Seq
 }
 
-// unflushed estimates the tokens of the events behind the last checkpoint that
-// was asked for.
-func (w *window) unflushed() int {
-	total := 0
-	for _, e := range w.events {
-		if e.Seq > w.flushed {
-			total += eventTokens(e)
+// behind returns a function that estimates the tokens of the events behind a seq,
+// of those in view now.
+func (w *window) behind() func(seq int64) int {
+	events := w.events
+	return func(seq int64) int {
+		total := 0
+		for _, e := range events {
+			if e.Seq > seq {
+				total += eventTokens(e)
+			}
 		}
+		return total
 	}
-	return total
 }

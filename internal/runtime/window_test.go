@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,18 +16,19 @@ import (
 
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/vitals"
 )
 
 // TestHistoryKeepsToItsBudget talks until the session is many times as long as
 // the model's window.
 func TestHistoryKeepsToItsBudget(t *testing.T) {
-	distiller := &counting{}
 	dir := t.TempDir()
+	edges := &asks{Flusher: queue(dir, &atomic.Int64{})}
 	small := func(g *rig, o *Options) {
 		g.cfg.Flush.ContextWindow, g.cfg.Flush.ReserveTokens, g.cfg.Flush.SoftThresholdTokens = 4000, 1000, 300
 		g.cfg.Memory.MaxPromptTokens = 100
 		g.cfg.Runtime.Tools = []string{"test.echo"}
-		o.Distil = distiller
+		o.Flush = edges
 	}
 	g := newRig(t, dir, small)
 	const turns, words = 120, 60
@@ -63,19 +65,20 @@ func TestHistoryKeepsToItsBudget(t *testing.T) {
 	}
 	// About 80 tokens a question and as much an answer: 120 turns are some 20,000
 	// tokens, and a cycle is less than 2,500.
-	g.Close()
-	if n := distiller.asked.Load(); n < 8 || n > 20 {
-		t.Errorf("%d checkpoints were asked for, want one for each time that the window fills", n)
+	if n := len(edges.asked); n < 8 || n > 20 {
+		t.Errorf("%d flushes were queued, want one for each time that the window fills", n)
 	}
 }
 
 // TestNothingLeavesTheWindowUnasked checks, turn by turn, that what the window
-// drops was behind a checkpoint that was asked for.
+// drops was asked to be distilled.
 func TestNothingLeavesTheWindowUnasked(t *testing.T) {
-	g := newRig(t, t.TempDir(), func(g *rig, o *Options) {
+	dir := t.TempDir()
+	edges := &asks{Flusher: queue(dir, &atomic.Int64{})}
+	g := newRig(t, dir, func(g *rig, o *Options) {
 		g.cfg.Flush.ContextWindow, g.cfg.Flush.ReserveTokens, g.cfg.Flush.SoftThresholdTokens = 4000, 1000, 300
 		g.cfg.Memory.MaxPromptTokens = 100
-		o.Distil = &counting{fail: errors.New("no disk")}
+		o.Flush = edges
 	})
 	asked := 0
 	for i := range 60 {
@@ -83,12 +86,42 @@ func TestNothingLeavesTheWindowUnasked(t *testing.T) {
 		asked += len(res.Notes)
 		w := g.windows.all["default/s1"]
 		if len(w.events) > 0 && w.flushed < w.events[0].Seq-1 {
-			t.Fatalf("turn %d: the window begins at %d, and a checkpoint was asked for up to %d", i, w.events[0].Seq, w.flushed)
+			t.Fatalf("turn %d: the window begins at %d, and a flush was asked for up to %d", i, w.events[0].Seq, w.flushed)
 		}
 	}
-	g.Close()
-	if n := g.Stats().DistilFailed; asked == 0 || n == 0 {
-		t.Errorf("%d notes, %d failures counted", asked, n)
+	if asked == 0 || len(edges.asked) != asked {
+		t.Errorf("%d notes, %d flushes queued", asked, len(edges.asked))
+	}
+	edges.fail = errors.New("no disk")
+	for i := 0; g.Stats().FlushFailed == 0 && i < 60; i++ {
+		g.say("s1", fmt.Sprintf("more %d %s", i, strings.Repeat("word ", 200)))
+	}
+	if g.Stats().FlushFailed != 1 {
+		t.Errorf("%d failures counted", g.Stats().FlushFailed)
+	}
+}
+
+// TestOneFlushForManyProcesses says every turn in a process of its own, as ask
+// and run do: the window that is full is flushed once, not by each of them.
+func TestOneFlushForManyProcesses(t *testing.T) {
+	dir := t.TempDir()
+	var asked []vitals.Edge
+	for i := range 40 {
+		edges := &asks{Flusher: queue(dir, &atomic.Int64{})}
+		g := newRig(t, dir, func(g *rig, o *Options) {
+			g.cfg.Flush.ContextWindow, g.cfg.Flush.ReserveTokens, g.cfg.Flush.SoftThresholdTokens = 4000, 1000, 300
+			g.cfg.Memory.MaxPromptTokens = 100
+			g.cfg.Runtime.Tools = []string{"test.echo"}
+			o.Flush = edges
+		})
+		g.model.replies = append(g.model.replies, says(fmt.Sprintf("answer %d %s", i, strings.Repeat("word ", 60))))
+		g.say("s1", fmt.Sprintf("question %d %s", i, strings.Repeat("word ", 60)))
+		g.shut()
+		asked = append(asked, edges.asked...)
+	}
+	// 40 turns of some 170 tokens, in cycles of less than 2,500.
+	if n := len(asked); n < 2 || n > 6 {
+		t.Errorf("%d flushes were queued in 40 turns: %v", n, asked)
 	}
 }
 

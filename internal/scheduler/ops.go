@@ -323,7 +323,32 @@ func (s *Scheduler) Run(ctx context.Context, agent memory.AgentID, in RunRequest
 	if !found {
 		return out, noJob(agent, in.Name)
 	}
+	if in.Due && s.Queued != nil {
+		run, ran, err := s.drain(ctx, agent)
+		if ran {
+			out.Runs = append(out.Runs, Ran{queuedName, run})
+		}
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
 	return out, errors.Join(failed...)
+}
+
+// queuedName stands among the runs for what was queued and is no job.
+const queuedName = "flush"
+
+// drain does what is queued for the agent.
+func (s *Scheduler) drain(ctx context.Context, agent memory.AgentID) (run Run, ran bool, err error) {
+	run = Run{Started: s.wall(), Trigger: ByHand, Outcome: Done}
+	run.Due = run.Started
+	if ran, err = s.Queued(ctx, agent); err != nil {
+		run.Outcome, run.Detail = Failed, shorten(s.Redact.Text(err.Error()), maxDetail)
+		err = fmt.Errorf("distil what was queued: %w", err)
+	}
+	ended := s.wall()
+	run.Ended = &ended
+	return run, ran, err
 }
 
 // now runs a job by hand and waits for it.

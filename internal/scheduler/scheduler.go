@@ -76,6 +76,9 @@ type Options struct {
 	Reads  memory.Borrow[*events.Reader]            // ErrNotFound: the agent has no log
 	Writes memory.Borrow[*events.Log]               // ErrNotFound: nothing is to be recorded
 	Audit  memory.Borrow[*runlog.Store]             // for writing
+	// Queued does what waits for a process that lasts: a flush.Queue's Drain. It
+	// reports whether there was anything. nil: nothing waits.
+	Queued func(context.Context, memory.AgentID) (bool, error)
 	Log    zerolog.Logger
 }
 

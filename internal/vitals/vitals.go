@@ -61,14 +61,33 @@ const (
 	FlushFailed  FlushState = "failed"  // it was tried, and something broke
 )
 
+// Edge is a place where turns of a session are at stake.
+type Edge string
+
+// The edges.
+const (
+	EdgeWindow   Edge = "window"   // the turns are about to leave the model's window
+	EdgeNew      Edge = "new"      // another session takes its place
+	EdgeIdle     Edge = "idle"     // nothing was said for a while
+	EdgeShutdown Edge = "shutdown" // the program that held it ends
+)
+
+// Why a flush was skipped, or failed.
+const (
+	ForReadOnly = "read-only"
+	ForSpend    = "spend" // a budget is used up, or the model's account refuses
+	ForModel    = "model" // it does not answer, or not in a form that can be used
+	ForError    = "error"
+)
+
 // Flush is the last time that what was said was to be distilled because a session
 // came to an edge.
 type Flush struct {
 	Asked  time.Time  `json:"asked"`
-	Why    string     `json:"why"`   // window, new, idle or shutdown
+	Why    Edge       `json:"why"`
 	UpTo   int64      `json:"up_to"` // seq of the last event at stake
 	State  FlushState `json:"state"`
-	Reason string     `json:"reason,omitempty"` // read-only, spend, model, busy or error
+	Reason string     `json:"reason,omitempty"` // why it was skipped, or failed
 	Detail string     `json:"detail,omitempty"`
 	Ended  time.Time  `json:"ended,omitzero"`
 }

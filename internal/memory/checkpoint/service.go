@@ -51,7 +51,7 @@ type Agent struct {
 	OnFailure   string // Park or Offline
 }
 
-// Options are what a Service works with. All are required.
+// Options are what a Service works with. All are required unless said otherwise.
 type Options struct {
 	Write  memory.Borrow[Agent]
 	Read   memory.Borrow[*working.Store]
@@ -59,6 +59,8 @@ type Options struct {
 	Now    func() time.Time
 	NewID  func() string // a ULID
 	Holder string        // names this process to others that wait: "pid 4711 on host"
+	// Ended is told how a run ended; nil: nobody is.
+	Ended func(context.Context, memory.AgentID, Result, error)
 }
 
 // leaseLength is how long a process that has died holds others up.
@@ -163,6 +165,14 @@ func (s *Service) Checkpoint(ctx context.Context, agent memory.AgentID, in Reque
 		res.Estimate = &e
 		return res, err
 	}
+	res, err := s.distil(ctx, agent, in)
+	if s.opts.Ended != nil {
+		s.opts.Ended(ctx, agent, res, err)
+	}
+	return res, err
+}
+
+func (s *Service) distil(ctx context.Context, agent memory.AgentID, in Request) (Result, error) {
 	a, release, err := s.opts.Write(ctx, agent)
 	if err != nil {
 		return Result{}, err

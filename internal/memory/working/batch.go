@@ -345,6 +345,17 @@ func (s *Store) Progress(ctx context.Context) (Progress, error) {
 	return pr, err
 }
 
+// Distilled returns the seq of the log up to which everything is distilled or
+// parked, as the database has it.
+func (s *Store) Distilled(ctx context.Context) (seq int64, err error) {
+	err = s.view(ctx, func(tx *sql.Tx) error {
+		st, err := readState(ctx, tx)
+		seq = st.cursor.Seq
+		return err
+	})
+	return seq, err
+}
+
 // Suppressed returns which of the events of those ids are no longer recalled.
 func (s *Store) Suppressed(ctx context.Context, events []memory.Event) (map[string]bool, error) {
 	gone := map[string]bool{}
