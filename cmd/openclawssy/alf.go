@@ -12,6 +12,7 @@ import (
 
 	"github.com/openclawssy/openclawssy/internal/agents"
 	"github.com/openclawssy/openclawssy/internal/cli"
+	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/life"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
@@ -48,6 +49,11 @@ func (h *house) exportAgent(ctx context.Context, agent memory.AgentID, o life.Ex
 	if err != nil {
 		return life.Exported{}, err
 	}
+	ctx, done, err := h.hold(erasure.Copy)(ctx, agent)
+	if err != nil {
+		return life.Exported{}, err
+	}
+	defer done()
 	id, err := archiveID(dir)
 	if err != nil {
 		return life.Exported{}, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openclawssy/openclawssy/internal/backup"
 	"github.com/openclawssy/openclawssy/internal/cli"
+	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
 
@@ -22,6 +23,11 @@ func (h *house) backUp(ctx context.Context, agent memory.AgentID, file string, s
 	if err != nil {
 		return backup.Written{}, err
 	}
+	ctx, done, err := h.hold(erasure.Copy)(ctx, agent)
+	if err != nil {
+		return backup.Written{}, err
+	}
+	defer done()
 	red, err := h.redactor()
 	if err != nil {
 		return backup.Written{}, err

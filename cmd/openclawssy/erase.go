@@ -62,6 +62,60 @@ func (h *house) endErasure(ctx context.Context, agent memory.AgentID) {
 	}
 }
 
+// hold begins work on an agent that an erasure must not come in between of. What
+// writes for an agent may make its directory; what follows it finds none and holds
+// nothing.
+func (h *house) hold(w erasure.Work) erasure.Hold {
+	return func(ctx context.Context, agent memory.AgentID) (context.Context, func(), error) {
+		find := h.home.Find
+		if w == erasure.Turn || w == erasure.Import {
+			find = h.home.Make
+		}
+		dir, err := find(agent)
+		if errors.Is(err, memory.ErrNotFound) {
+			return ctx, func() {}, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		inMemory := dir.Path("memory")
+		if erasure.Inside(ctx, inMemory) {
+			return ctx, func() {}, nil
+		}
+		for range 2 {
+			h.endErasure(ctx, agent)
+			work, leave, err := erasure.Enter(ctx, inMemory, w)
+			if w == erasure.Copy && errors.Is(err, memory.ErrUnavailable) {
+				return ctx, func() {}, nil // where nothing can be written nothing is erased
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			if !care.Pending(dir.Path()) {
+				return work, h.leaving(agent, leave), nil
+			}
+			if err := leave(); err != nil {
+				return nil, nil, err
+			}
+		}
+		return nil, nil, memory.WithHint(memory.Errorf(memory.ErrUnavailable, "an erasure of agent %s was interrupted, and could not be ended", agent),
+			"the log says why; it is tried again at the next call")
+	}
+}
+
+// leaving ends work once the graph has been told of everything that happened in it.
+func (h *house) leaving(agent memory.AgentID, leave func() error) func() {
+	end := func() {
+		if err := leave(); err != nil {
+			h.log.Warn().Err(err).Str("agent", string(agent)).Msg("end of work that keeps erasures out")
+		}
+	}
+	if h.recorder == nil {
+		return end
+	}
+	return func() { h.recorder.After(end) }
+}
+
 func (h *house) eraseCheckpoints(ctx context.Context, agent memory.AgentID, t *erasure.Target) (int, error) {
 	dir, err := h.home.Find(agent)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/openclawssy/openclawssy/config"
 	"github.com/openclawssy/openclawssy/internal/care"
 	"github.com/openclawssy/openclawssy/internal/cli"
+	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
@@ -182,7 +183,7 @@ func (h *house) makeRuntime(c *op.Catalog, rec *recall.Service) *runtime.Runtime
 			return client, nil
 		},
 		Catalog: c, Logs: h.logs.write, Sessions: h.writeSessions, Runs: h.writeRuns, Recall: rec, Flush: h.flushes, Lives: livesIn{h},
-		Hooks: h.recorder, Persona: h.persona,
+		Hooks: h.recorder, Persona: h.persona, Hold: h.hold(erasure.Turn),
 		Redact: lateRedactor{h}, Now: h.now, NewID: h.newID, Log: h.log,
 	})
 }
@@ -199,7 +200,7 @@ func (h *house) makeScheduler(c *op.Catalog, rt *runtime.Runtime) *scheduler.Sch
 			return scheduler.Auto{Checkpoint: cfg.Memory.Enabled && cfg.Memory.AutoCheckpoint, Maintenance: cfg.Memory.Enabled && cfg.Memory.AutoMaintenance,
 				MessagesSince: h.messagesSince(agent)}, err
 		},
-		Reads: h.readLog, Writes: h.logs.write, Audit: h.writeRuns, Queued: h.drain, Log: h.log,
+		Reads: h.readLog, Writes: h.logs.write, Audit: h.writeRuns, Queued: h.drain, Hold: h.hold(erasure.Job), Log: h.log,
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/openclawssy/openclawssy/config"
 	"github.com/openclawssy/openclawssy/internal/agents"
 	"github.com/openclawssy/openclawssy/internal/cli"
+	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/evaluate"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/checkpoint"
@@ -25,6 +26,11 @@ func (h *house) importChat(ctx context.Context, agent memory.AgentID, file io.Re
 	if err != nil {
 		return transcript.Report{}, err
 	}
+	ctx, done, err := h.hold(erasure.Import)(ctx, agent)
+	if err != nil {
+		return transcript.Report{}, err
+	}
+	defer done()
 	sess, err := h.sessions(agent, dir)
 	if err != nil {
 		return transcript.Report{}, err
@@ -159,5 +165,6 @@ func (h *house) evaluateDistil(ctx context.Context, conversation, labels io.Read
 
 // checkpoints makes the checkpoints of all agents.
 func (h *house) checkpoints() *checkpoint.Service {
-	return checkpoint.NewService(checkpoint.Options{Write: h.checkpointing, Read: h.items.read, Redact: lateRedactor{h}, Now: h.now, NewID: h.newID, Holder: process(), Ended: h.settled})
+	return checkpoint.NewService(checkpoint.Options{Write: h.checkpointing, Read: h.items.read, Redact: lateRedactor{h}, Now: h.now, NewID: h.newID, Holder: process(), Ended: h.settled,
+		Hold: h.hold(erasure.Files)})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/openclawssy/openclawssy/config"
 	"github.com/openclawssy/openclawssy/internal/agents"
 	"github.com/openclawssy/openclawssy/internal/egress"
+	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/graph"
@@ -58,7 +59,7 @@ func (h *house) makeDesk() *message.Service {
 			_, err := h.home.Find(agent)
 			return err
 		},
-		Settings: h.messageSettings, Route: h.messageRoute, OnSent: h.passed,
+		Settings: h.messageSettings, Route: h.messageRoute, OnSent: h.passed, Hold: h.hold(erasure.Follow),
 		Now: h.now, Rand: rand.Float64, Log: h.log,
 	})
 }

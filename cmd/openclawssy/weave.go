@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/graph"
 	"github.com/openclawssy/openclawssy/internal/memory/weave"
@@ -35,7 +36,7 @@ func (h *house) fromMemory(agent memory.AgentID) bool {
 
 // follower lets agents' graphs follow their memory.
 func (h *house) follower() *weave.Follower {
-	return &weave.Follower{Items: h.items.read, Read: h.readGraph, Write: h.graphs.write, Speakers: h.speakers}
+	return &weave.Follower{Items: h.items.read, Read: h.readGraph, Write: h.graphs.write, Hold: h.hold(erasure.Follow), Speakers: h.speakers}
 }
 
 // speakers tells who said what.
@@ -95,7 +96,16 @@ func (h *house) followChanges(agent memory.AgentID) {
 
 // followOnce brings an agent's graph and messages up to date with its memory.
 func (h *house) followOnce(agent memory.AgentID) {
-	ctx, cancel := context.WithTimeout(context.Background(), followWithin)
+	// An erasure that is under way is waited for as long as the program runs.
+	work, done, err := h.hold(erasure.Follow)(h.life, agent)
+	if err != nil {
+		if h.life.Err() == nil {
+			h.log.Warn().Err(err).Str("agent", string(agent)).Msg("bring graph and messages up to date with memory")
+		}
+		return // it is followed next time
+	}
+	defer done()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), followWithin)
 	defer cancel()
 	if h.speaksUp(agent) {
 		if _, err := h.desk.Update(ctx, agent); err != nil {

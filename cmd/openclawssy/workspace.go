@@ -8,6 +8,7 @@ import (
 
 	"github.com/openclawssy/openclawssy/config"
 	"github.com/openclawssy/openclawssy/internal/cli"
+	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 	"github.com/openclawssy/openclawssy/internal/workspace"
@@ -93,6 +94,11 @@ func (h *house) talkOf(ctx context.Context, agent memory.AgentID, session string
 
 // importWorkspace brings a workspace into an agent's memory, and indexes it.
 func (h *house) importWorkspace(ctx context.Context, agent memory.AgentID, w *workspace.Workspace) (mirror.Report, error) {
+	ctx, done, err := h.hold(erasure.Import)(ctx, agent)
+	if err != nil {
+		return mirror.Report{}, err
+	}
+	defer done()
 	im, release, err := h.mirror(ctx, agent)
 	if err != nil {
 		return mirror.Report{}, err

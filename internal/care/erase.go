@@ -58,7 +58,10 @@ type Erasing struct {
 	Now     func() time.Time
 	NewID   func() string // a ULID
 	Holder  string        // names this process to others that wait
-	Log     zerolog.Logger
+	// Patience is how long an erasure waits for work that is under way, which could
+	// bring back what it erases; a minute if 0.
+	Patience time.Duration
+	Log      zerolog.Logger
 }
 
 // Erasure erases what was said and what was made of it, from every store.
@@ -154,8 +157,10 @@ func (r EraseResult) Text() string {
 }
 
 // Erase takes what in asks for out of every store of an agent, or shows what
-// would go. Other processes may use the agent meanwhile; a checkpoint that is
-// under way is refused what it has read.
+// would go. Turns, jobs, imports and what else writes what it has read before are
+// waited for, and are ErrConflict where they take longer than Patience; those that
+// begin meanwhile wait. A checkpoint, a maintenance or a rebuild that is under way
+// is refused what it has read.
 func (s *Erasure) Erase(ctx context.Context, agent memory.AgentID, in EraseRequest) (EraseResult, error) {
 	if err := in.check(); err != nil {
 		return EraseResult{}, err
@@ -274,6 +279,7 @@ func (s *Erasure) aim(ctx context.Context, agent memory.AgentID, p *planner, in 
 	}
 	switch {
 	case in.Session != "":
+		p.session = in.Session
 		p.wants = func(e memory.Event) bool { return e.SessionID == in.Session }
 	case day != nil:
 		p.before = day

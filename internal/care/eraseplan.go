@@ -36,11 +36,12 @@ const (
 // planner finds out what an erasure takes away, from the log alone: items that
 // were forgotten long ago have left their text there.
 type planner struct {
-	log    eventReader
-	wants  func(memory.Event) bool // the events that were asked for
-	item   string                  // id of the memory that was asked for; "" for none
-	match  string                  // lower-case; "" for none
-	before *time.Time
+	log     eventReader
+	wants   func(memory.Event) bool // the events that were asked for
+	item    string                  // id of the memory that was asked for; "" for none
+	session string                  // that was asked for; "" for none
+	match   string                  // lower-case; "" for none
+	before  *time.Time
 
 	events   map[string]memory.Event // that go, by id, without text
 	items    map[string]*known       // every memory there ever was, by id
@@ -59,6 +60,7 @@ type known struct {
 	handle   string
 	evidence map[string]bool // ids of events, of all versions
 	texts    []string        // of all versions
+	sessions map[string]bool // in which versions were written
 	created  time.Time
 	alive    bool
 }
@@ -130,10 +132,13 @@ func (p *planner) readItem(e *memory.Event) error {
 	for _, it := range ch.Items {
 		k := p.items[it.ID]
 		if k == nil {
-			k = &known{handle: it.Handle, evidence: map[string]bool{}, created: it.CreatedAt}
+			k = &known{handle: it.Handle, evidence: map[string]bool{}, sessions: map[string]bool{}, created: it.CreatedAt}
 			p.items[it.ID] = k
 		}
 		k.alive = it.Status != memory.Forgotten
+		if e.SessionID != "" {
+			k.sessions[e.SessionID] = true
+		}
 		for _, text := range textsOf(it) {
 			if !slices.Contains(k.texts, text) {
 				k.texts = append(k.texts, text)
@@ -240,11 +245,12 @@ func (p *planner) look(text string, v voice) {
 	}
 }
 
-// selectItems takes the memories that rest on what goes, that hold the text that
-// was asked for, or that were written by hand before the day.
+// selectItems takes the memories that rest on what goes, that were written or
+// changed in the session that was asked for, that hold the text that was, or that
+// were written by hand before the day.
 func (p *planner) selectItems() {
 	for id, k := range p.items {
-		takes := p.goes[id]
+		takes := p.goes[id] || p.session != "" && k.sessions[p.session]
 		for ev := range k.evidence {
 			if _, gone := p.events[ev]; gone {
 				takes = true

@@ -1,6 +1,7 @@
 package care
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,12 +65,12 @@ func (s *Erasure) erase(ctx context.Context, agent memory.AgentID, dir string, i
 	if err := s.finish(ctx, agent, dir); err != nil { // one that was interrupted comes first
 		return EraseResult{}, err
 	}
-	release, err := s.fence(ctx, agent)
-	if err != nil {
-		return EraseResult{}, err
-	}
-	res, err := s.eraseFenced(ctx, agent, dir, in)
-	return res, errors.Join(err, release())
+	var res EraseResult
+	err := s.alone(ctx, agent, dir, func(ctx context.Context) (err error) {
+		res, err = s.eraseFenced(ctx, agent, dir, in)
+		return err
+	})
+	return res, err
 }
 
 func (s *Erasure) eraseFenced(ctx context.Context, agent memory.AgentID, dir string, in EraseRequest) (EraseResult, error) {
@@ -146,13 +147,31 @@ func (s *Erasure) finish(ctx context.Context, agent memory.AgentID, dir string) 
 		return memory.WithHint(&memory.CorruptError{Path: pendingPath(dir), Offset: -1, Reason: "it is no erasure"}, "delete the file, and erase again")
 	}
 	b.Target.Prepare()
+	return s.alone(ctx, agent, dir, func(ctx context.Context) error {
+		_, err := s.complete(context.WithoutCancel(ctx), agent, dir, b)
+		return err
+	})
+}
+
+// alone runs fn while nobody does what could bring back what is erased: the jobs
+// under a lease lose it, and other work has ended and does not begin.
+func (s *Erasure) alone(ctx context.Context, agent memory.AgentID, dir string, fn func(context.Context) error) error {
+	if erasure.Inside(ctx, filepath.Join(dir, "memory")) { // before anybody's lease is taken
+		_, _, err := erasure.Shut(ctx, filepath.Join(dir, "memory"), 0)
+		return err
+	}
 	release, err := s.fence(ctx, agent)
 	if err != nil {
 		return err
 	}
-	_, err = s.complete(context.WithoutCancel(ctx), agent, dir, b)
-	return errors.Join(err, release())
+	inner, open, err := erasure.Shut(ctx, filepath.Join(dir, "memory"), cmp.Or(s.Patience, patience))
+	if err != nil {
+		return errors.Join(err, release())
+	}
+	return errors.Join(fn(inner), open(), release())
 }
+
+const patience = time.Minute
 
 // fence takes the leases of the jobs that are under way: what they then want to
 // store is refused.
@@ -287,6 +306,9 @@ func editEvent(e *memory.Event, t *erasure.Target) (changed bool, err error) {
 		}
 		if changed {
 			e.Metadata[memory.MetaChange] = edited
+		}
+		if t.Session(e.SessionID) {
+			e.SessionID, changed = "", true
 		}
 		return changed, nil
 	}

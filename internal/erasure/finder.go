@@ -7,6 +7,9 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
 )
 
 const (
@@ -19,8 +22,19 @@ const (
 
 // Needles cuts a text into the pieces that it is looked for by: each line in
 // stretches of at most 48 bytes, at the ends of words; those below 12 bytes are
-// left out.
+// left out. Of JSON it takes the strings alone: its punctuation and the names of
+// its members stand in what has nothing to do with it. Times and ids are no text.
 func Needles(text string) []string {
+	if s := strings.TrimSpace(text); isJSON(s) {
+		var out []string
+		for _, value := range stringsOf(s) {
+			out = append(out, Needles(value)...)
+		}
+		return out
+	}
+	if isName(strings.TrimSpace(text)) {
+		return nil
+	}
 	var out []string
 	for line := range strings.Lines(text) {
 		for line = strings.TrimSpace(line); len(line) >= minNeedle; line = strings.TrimSpace(line) {
@@ -32,6 +46,58 @@ func Needles(text string) []string {
 		}
 	}
 	return out
+}
+
+// isJSON reports whether a text is JSON, or the beginning of some.
+func isJSON(s string) bool {
+	for _, begin := range []string{`{"`, `[{`, `["`} {
+		if strings.HasPrefix(s, begin) {
+			return true
+		}
+	}
+	return (strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[")) && json.Valid([]byte(s))
+}
+
+// stringsOf returns the strings of a JSON text, but for names of members; also of
+// one that was cut short.
+func stringsOf(text string) []string {
+	var out []string
+	for {
+		start := strings.IndexByte(text, '"')
+		if start < 0 {
+			return out
+		}
+		text = text[start+1:]
+		end := 0
+		for end < len(text) && text[end] != '"' {
+			if text[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		end = min(end, len(text))
+		value := text[:end]
+		if plain := ""; json.Unmarshal([]byte(`"`+value+`"`), &plain) == nil {
+			value = plain
+		}
+		text = strings.TrimLeft(text[min(end+1, len(text)):], " \t\r\n")
+		if !strings.HasPrefix(text, ":") {
+			out = append(out, value)
+		}
+	}
+}
+
+// isName reports whether a text is nothing but a time, or an id with a ULID.
+func isName(s string) bool {
+	if _, err := time.Parse(time.RFC3339, s); err == nil {
+		return true
+	}
+	_, id, prefixed := strings.Cut(s, "_")
+	if !prefixed {
+		id = s
+	}
+	_, err := ulid.ParseStrict(strings.ToUpper(id))
+	return err == nil
 }
 
 // cut returns the end of the first stretch of a line.

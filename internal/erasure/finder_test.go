@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +63,28 @@ func TestCountSeesEachNeedleOnce(t *testing.T) {
 			t.Fatalf("counted %d, %v; want %d", got, err, want)
 		}
 	})
+}
+
+func TestNeedles(t *testing.T) {
+	for name, tc := range map[string]struct {
+		in   string
+		want []string
+	}{
+		"a line":     {"The word is quorvexil.", []string{"The word is quorvexil."}},
+		"short":      {"quorvexil", nil},
+		"lines":      {"The first of two lines\n\nand the second", []string{"The first of two lines", "and the second"}},
+		"JSON":       {`{"updated_at":"2026-05-08T10:00:00Z","a":{"content":"The word is \"quorvexil\"."},"id":"mem_01M80TR7YW19QHXW7GFY15TH66","n":[1,"another sentence"]}`, []string{`The word is "quorvexil".`, "another sentence"}},
+		"JSON twice": {`{"args":"{\"content\":\"The word is quorvexil.\"}"}`, []string{"The word is quorvexil."}},
+		"JSON cut":   {`[{"content_of_it":"The word is quorve`, []string{"The word is quorve"}},
+		"brackets":   {"[sighs] The word is quorvexil.", []string{"[sighs] The word is quorvexil."}},
+		"an id":      {"evt_01M80TR7YW19QHXW7GFY15TH66", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Needles(tc.in); !slices.Equal(got, tc.want) {
+				t.Errorf("%q", got)
+			}
+		})
+	}
 }
 
 func TestBlot(t *testing.T) {

@@ -46,6 +46,11 @@ func (s *Service) Send(ctx context.Context, agent memory.AgentID, in SendRequest
 	if err := s.Has(agent); err != nil {
 		return SendResult{}, err
 	}
+	ctx, done, err := s.Hold.Begin(ctx, agent)
+	if err != nil {
+		return SendResult{}, err
+	}
+	defer done()
 	d := Draft{Trigger: Sent, Lead: visible(in.Text)}
 	items, err := s.restsOn(ctx, agent, in.Memories)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
 
@@ -43,6 +44,9 @@ type ServiceOptions struct {
 	Settings func(agent memory.AgentID) (Settings, error)
 	// Route returns a route of an agent's Settings by its name.
 	Route func(agent memory.AgentID, name string) (Route, error)
+	// Hold keeps erasures out between reading memory, or a message, and writing what
+	// comes of it; it may be nil.
+	Hold erasure.Hold
 	// OnSent is called after a message to another agent has arrived; it may be nil.
 	OnSent func(ctx context.Context, m Message)
 	Now    func() time.Time
@@ -73,6 +77,11 @@ func (s *Service) Update(ctx context.Context, agent memory.AgentID) ([]Message, 
 	if err != nil || !set.Enabled {
 		return nil, err
 	}
+	ctx, done, err := s.Hold.Begin(ctx, agent)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	if err := s.follow(ctx, agent); err != nil {
 		return nil, fmt.Errorf("messages of %s: follow its memory: %w", agent, err)
 	}
@@ -282,6 +291,11 @@ func (s *Service) Notice(ctx context.Context, agent memory.AgentID, found ...Not
 	if err != nil || !set.Enabled {
 		return err
 	}
+	ctx, done, err := s.Hold.Begin(ctx, agent)
+	if err != nil {
+		return err
+	}
+	defer done()
 	var drafts []Draft
 	for _, n := range found {
 		lead, known := leads[n.Trigger]
@@ -321,6 +335,11 @@ func (s *Service) Notice(ctx context.Context, agent memory.AgentID, found ...Not
 // is due there. What fails is tried again later, and is no error of deliver.
 func (s *Service) deliver(ctx context.Context, agent memory.AgentID) (Delivered, error) {
 	res := Delivered{Sent: []string{}, Done: []string{}, Failed: []string{}}
+	ctx, end, err := s.Hold.Begin(ctx, agent)
+	if err != nil {
+		return res, err
+	}
+	defer end()
 	sent, err := s.Update(ctx, agent)
 	if err != nil {
 		return res, err

@@ -22,6 +22,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/openclawssy/openclawssy/config"
+	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
@@ -79,6 +80,9 @@ type Options struct {
 	Recall   Recaller // nil: nothing is recalled
 	Flush    Flusher  // nil: nothing is queued to be distilled
 	Hooks    Hooks    // nil: nobody is told
+	// Hold keeps erasures of the agent out while a turn is under way, so that what
+	// the turn has read before cannot be written after. nil: nothing is erased.
+	Hold erasure.Hold
 	// Persona returns the active traits of an agent, the strongest first, for the
 	// prompts of scheduled runs. nil: there are none.
 	Persona func(ctx context.Context, agent memory.AgentID) ([]graph.Trait, error)
@@ -168,7 +172,13 @@ func (r *Runtime) Run(ctx context.Context, t Turn) (Result, error) {
 		return Result{Session: t.Session.ID, Text: Help()}, nil
 	case isCommand && command.Name == "quit":
 		return Result{Session: t.Session.ID}, memory.Errorf(memory.ErrInvalid, "/quit leaves an interactive chat, and this is none")
-	case isCommand && command.Name == "new":
+	}
+	ctx, done, err := r.Hold.Begin(ctx, t.Agent)
+	if err != nil {
+		return Result{Session: t.Session.ID}, err
+	}
+	defer done()
+	if isCommand && command.Name == "new" {
 		return r.startAnew(ctx, t, cfg)
 	}
 	r.stats.turns.Add(1)

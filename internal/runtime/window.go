@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/working"
 )
 
 // eventReader is an agent's event log, as a window reads it.
@@ -161,9 +162,16 @@ func (w *window) heed(e memory.Event) {
 	if err != nil {
 		return // it came out of JSON
 	}
-	var change struct{ Suppress, Restore []string }
+	var change struct {
+		Action            string
+		Suppress, Restore []string
+	}
 	if json.Unmarshal(raw, &change) != nil {
 		return // a change of a form that is not known has nothing to say here
+	}
+	if change.Action == working.ActionErase {
+		w.drop(change.Suppress)
+		return
 	}
 	for _, id := range change.Suppress {
 		if slices.ContainsFunc(w.events, func(e memory.Event) bool { return e.ID == id }) {
@@ -173,6 +181,21 @@ func (w *window) heed(e memory.Event) {
 	for _, id := range change.Restore {
 		delete(w.hidden, id)
 	}
+}
+
+// drop takes the events with these ids out of view for good.
+func (w *window) drop(ids []string) {
+	goes := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		goes[id] = true
+		delete(w.hidden, id)
+	}
+	w.events = slices.DeleteFunc(w.events, func(e memory.Event) bool {
+		if goes[e.ID] {
+			w.size -= eventTokens(e)
+		}
+		return goes[e.ID]
+	})
 }
 
 // trim drops the oldest turns, whole, where the window is over its budget: down

@@ -100,7 +100,13 @@ func (s *Scheduler) perform(ctx context.Context, j Job, run Run, unlock func() e
 		s.Hooks.RunStarts(j.Agent)
 	}
 	before, hasLog := s.lastSeq(own, j.Agent)
-	go func() { returned <- s.call(own, &j) }()
+	held, end, err := s.Hold.Begin(own, j.Agent)
+	if err != nil {
+		returned <- result{err: err}
+		end = func() {}
+	} else {
+		go func() { returned <- s.call(held, &j) }()
+	}
 	r, back := await(own, returned)
 	run = s.ended(own, run, r, back)
 	after, _ := s.lastSeq(context.WithoutCancel(own), j.Agent)
@@ -113,12 +119,14 @@ func (s *Scheduler) perform(ctx context.Context, j Job, run Run, unlock func() e
 			OK: run.Outcome == Done, Idle: after == before})
 	}
 	if back {
+		end()
 		cancel()
 		s.unlock(&j, unlock)
 		return run
 	}
 	s.active.Go(func() {
 		<-returned
+		end()
 		cancel()
 		s.note(ctx, &j, run, false)
 		s.unlock(&j, unlock)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
 	"github.com/openclawssy/openclawssy/internal/memory/weave"
@@ -79,7 +80,10 @@ type Options struct {
 	// Queued does what waits for a process that lasts: a flush.Queue's Drain. It
 	// reports whether there was anything. nil: nothing waits.
 	Queued func(context.Context, memory.AgentID) (bool, error)
-	Log    zerolog.Logger
+	// Hold keeps erasures of an agent out while a job of it runs, so that what the job
+	// has read before is not written after; it may be nil.
+	Hold erasure.Hold
+	Log  zerolog.Logger
 }
 
 // Scheduler keeps and runs the jobs of a home. Make one with New. It is safe for

@@ -57,19 +57,17 @@ func (r *run) restoreFiles(ctx context.Context) error {
 }
 
 // write writes a value under a name in the directory of checkpoints. A run that
-// has lost its lease leaves nothing: what it read may have been erased since.
+// has lost its lease writes nothing: what it read may have been erased since.
 func (r *run) write(ctx context.Context, name string, value any) error {
-	if err := writeIn(r.Dir, name, value); err != nil {
+	ctx, done, err := r.service.opts.Hold.Begin(ctx, r.agent)
+	if err != nil {
 		return err
 	}
-	lost := r.Store.Fenced(ctx, r.lease)
-	if !errors.Is(lost, memory.ErrConflict) {
-		return lost
+	defer done()
+	if err := r.Store.Fenced(ctx, r.lease); err != nil {
+		return err
 	}
-	if err := os.Remove(filepath.Join(r.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(lost, memory.Errorf(memory.ErrUnavailable, "take %s back: %w", name, err))
-	}
-	return lost
+	return writeIn(r.Dir, name, value)
 }
 
 // writeIn writes a value as JSON under a name in a directory, whole or not at all.

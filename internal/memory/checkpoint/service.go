@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/distill"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
@@ -61,6 +62,8 @@ type Options struct {
 	Holder string        // names this process to others that wait: "pid 4711 on host"
 	// Ended is told how a run ended; nil: nobody is.
 	Ended func(context.Context, memory.AgentID, Result, error)
+	// Hold keeps erasures out while a file is written; it may be nil.
+	Hold erasure.Hold
 }
 
 // leaseLength is how long a process that has died holds others up.

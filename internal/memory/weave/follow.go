@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/graph"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
@@ -19,6 +20,9 @@ type Follower struct {
 	Items memory.Borrow[*working.Store] // for reading
 	Read  memory.Borrow[*graph.Store]
 	Write memory.Borrow[*graph.Store]
+	// Hold keeps erasures out between reading items and writing what follows from
+	// them; it may be nil.
+	Hold erasure.Hold
 	// Speakers tells who said what, by event id; unknown events are left out. nil
 	// where nobody knows.
 	Speakers func(ctx context.Context, agent memory.AgentID, eventIDs []string) (map[string]string, error)
@@ -62,6 +66,11 @@ func (f *Follower) rebuild(ctx context.Context, agent memory.AgentID, _ struct{}
 
 func (f *Follower) follow(ctx context.Context, agent memory.AgentID, anew bool) (Followed, error) {
 	var done Followed
+	ctx, end, err := f.Hold.Begin(ctx, agent)
+	if err != nil {
+		return done, err
+	}
+	defer end()
 	items, release, err := f.Items(ctx, agent)
 	if errors.Is(err, memory.ErrNotFound) {
 		return done, nil

@@ -59,6 +59,7 @@ type entry struct {
 	what  string
 	write func(context.Context, *graph.Hooks) error
 	done  chan struct{} // closed when it was written, or lost; may be nil
+	then  func()        // called in place of all this; may be nil
 }
 
 func (e entry) end() {
@@ -77,6 +78,18 @@ func (r *Recorder) Counts() Recorded {
 // Wait returns when everything that was told has been written down. Nothing may
 // be told meanwhile.
 func (r *Recorder) Wait() { r.work.Wait() }
+
+// After calls then once everything that was told up to now has been written down.
+func (r *Recorder) After(then func()) {
+	r.mu.Lock()
+	if !r.running {
+		r.mu.Unlock()
+		then()
+		return
+	}
+	r.queue = append(r.queue, entry{then: then}) // whatever the queue's length: who waits must not wait for ever
+	r.mu.Unlock()
+}
 
 // add queues an entry and sees that somebody writes it.
 func (r *Recorder) add(e entry) {
@@ -106,6 +119,10 @@ func (r *Recorder) drain() {
 		e := r.queue[0]
 		r.queue = r.queue[1:]
 		r.mu.Unlock()
+		if e.then != nil {
+			e.then()
+			continue
+		}
 		err := r.write(e)
 		e.end()
 		r.mu.Lock()

@@ -65,7 +65,8 @@ func (s *Store) record(ctx context.Context, ch memory.Change) error {
 	if ch.Checkpoint != nil {
 		typ = memory.CheckpointEvent
 	}
-	events, err := s.opts.Log.Write(ctx, memory.Event{Type: typ, Origin: memory.OriginSystem, Timestamp: ch.At,
+	from, _ := memory.SessionOf(ctx) // so that what was written in a session is erased with it
+	events, err := s.opts.Log.Write(ctx, memory.Event{Type: typ, Origin: memory.OriginSystem, Timestamp: ch.At, SessionID: from.ID,
 		Text:     strings.TrimSpace(fmt.Sprintf("%s by %s: %s", ch.Action, ch.By, strings.Join(handles, " "))),
 		Metadata: map[string]any{memory.MetaChange: plain}})
 	if err != nil {

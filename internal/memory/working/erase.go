@@ -13,8 +13,9 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
 
-// erased is the action of a change that takes text away for good.
-const erased = "erase"
+// ActionErase is the action of a change that takes text away for good. It
+// suppresses every event that goes.
+const ActionErase = "erase"
 
 const (
 	erasedItems  = 2000  // in one change, so that its event is not too long
@@ -40,7 +41,7 @@ func (s *Store) Erase(ctx context.Context, t *erasure.Target) error {
 			if err != nil || len(p.order)+len(gone) == 0 {
 				return nil, err
 			}
-			return &memory.Change{Action: erased, By: string(memory.Actor(ctx)), Suppress: gone}, nil
+			return &memory.Change{Action: ActionErase, By: string(memory.Actor(ctx)), Suppress: gone}, nil
 		})
 		if err != nil {
 			return fmt.Errorf("erase items: %w", err)
