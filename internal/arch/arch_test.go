@@ -36,10 +36,11 @@ var floors = map[string]int{
 	"internal/workspace/chunk": 1,
 	"internal/workspace/rank":  1,
 
-	"internal/llm":            2,
-	"internal/memory/distill": 2,
-	"internal/alf":            2,
-	"internal/agents":         2,
+	"internal/llm":              2,
+	"internal/memory/distill":   2,
+	"internal/memory/embed/lsa": 2,
+	"internal/alf":              2,
+	"internal/agents":           2,
 
 	"internal/memory/embed":    3,
 	"internal/memory/events":   3,

@@ -231,3 +231,11 @@ func TestFeaturesOf(t *testing.T) {
 		t.Errorf("features invented: %+v", f)
 	}
 }
+
+func TestContent(t *testing.T) {
+	got := Content("Who went with the dogs, and which dog? お茶です")
+	want := []string{"go", "dog", "dog", "お茶", "茶で", "です"}
+	if !slices.Equal(got, want) {
+		t.Errorf("Content() = %q, want %q", got, want)
+	}
+}

@@ -178,6 +178,18 @@ func Index(s string) Columns {
 	return Columns{Main: main.String(), Prefix: pre.String()}
 }
 
+// Content returns the terms of s that say what it is about, in order and as often as
+// they stand there: those of the main column of its words that are no stopwords.
+func Content(s string) []string {
+	var out []string
+	for _, w := range Words(s) {
+		if !stopwords[w] {
+			eachTerm(w, func(t string) { out = append(out, t) })
+		}
+	}
+	return out
+}
+
 func add(b *strings.Builder, term string) {
 	if b.Len() > 0 {
 		b.WriteByte(' ')
