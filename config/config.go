@@ -43,6 +43,7 @@ type Config struct {
 	Spend       Spend                      `json:"spend" jsonschema:"what agents may spend on models in one UTC day"`
 	Runtime     Runtime                    `json:"runtime" jsonschema:"the agent loop"`
 	Scheduler   Scheduler                  `json:"scheduler" jsonschema:"scheduled jobs"`
+	HTTP        HTTP                       `json:"http" jsonschema:"what openclawssy serve answers over HTTP"`
 	Proactive   Proactive                  `json:"proactive" jsonschema:"messages that an agent sends by itself"`
 	Records     Records                    `json:"records" jsonschema:"the record store"`
 	Graph       Graph                      `json:"graph" jsonschema:"the graph memory"`
@@ -145,6 +146,18 @@ type Runtime struct {
 // Scheduler is the section scheduler.
 type Scheduler struct {
 	JobDeadline Duration `json:"job_deadline" jsonschema:"of a job that names none"`
+}
+
+// HTTP is the section http.
+type HTTP struct {
+	Enabled        bool     `json:"enabled" jsonschema:"false: serve runs the schedule and listens to nothing"`
+	Listen         string   `json:"listen" jsonschema:"address and port; port 0 takes a free one"`
+	Hosts          []string `json:"hosts" jsonschema:"names, without port, that the server is asked by besides those of this machine"`
+	Origins        []string `json:"origins" jsonschema:"web origins whose pages may ask, such as https://example.org"`
+	TLSCertificate string   `json:"tls_certificate" jsonschema:"path of a PEM file; with it the server speaks TLS only"`
+	TLSKey         string   `json:"tls_key" jsonschema:"path of the PEM file of its key"`
+	RatePerSecond  int      `json:"rate_per_second" jsonschema:"requests of one token"`
+	MaxConnections int      `json:"max_connections" jsonschema:"at the same time"`
 }
 
 // Proactive is the section proactive.

@@ -59,6 +59,8 @@ func (cfg Config) validateSections() error {
 		{"spend.daily_calls", cfg.Spend.DailyCalls, 0, 1 << 30},
 		{"spend.total_tokens", cfg.Spend.TotalTokens, 0, 1 << 40},
 		{"spend.total_calls", cfg.Spend.TotalCalls, 0, 1 << 30},
+		{"http.rate_per_second", cfg.HTTP.RatePerSecond, 1, 1_000_000},
+		{"http.max_connections", cfg.HTTP.MaxConnections, 1, 1_000_000},
 		{"proactive.daily_cap", cfg.Proactive.DailyCap, 0, 1000},
 		{"records.list_limit", cfg.Records.ListLimit, 1, 1_000_000},
 		{"workspace.file_tokens", cfg.Workspace.FileTokens, 10, 1_000_000},

@@ -32,6 +32,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/redact"
 	"github.com/openclawssy/openclawssy/internal/runlog"
+	"github.com/openclawssy/openclawssy/internal/runtime"
 	"github.com/openclawssy/openclawssy/internal/session"
 )
 
@@ -61,10 +62,14 @@ type house struct {
 	weaving    weaving
 	recorder   *weave.Recorder
 	desk       *message.Service
+	sources    adminSources
+	turns      *runtime.Runtime
 	talks      sync.Map // of agents: their *session.Store
 	writing    sync.Map // of agents: their *events.Log that is open
 	indexing   sync.Map // agents whose archive is being brought up to date
 	erasure    *care.Erasure
+	warmed     sync.Map // of agents: the lock of opening their stores before a first turn
+	isWarm     sync.Map // agents whose stores were opened so: true
 	ending     sync.Map // agents whose interrupted erasure is being ended: true
 
 	logs     *stores[*events.Log]
@@ -357,6 +362,7 @@ func (h *house) app() cli.App {
 	graphs.OnPersona = h.recorder.PersonaUpdated
 	h.desk = h.makeDesk()
 	rt := h.makeRuntime(c, rec)
+	h.turns = rt
 	sched := h.makeScheduler(c, rt)
 	look := h.looker(sched)
 
@@ -370,7 +376,9 @@ func (h *house) app() cli.App {
 	c.Add(chk.Ops()...)
 	c.Add(h.maintenance().Ops()...)
 	c.Add(rec.Ops()...)
-	c.Add(runlog.NewService(h.readRuns, h.todayOf(rec)).Ops()...)
+	runs := runlog.NewService(h.readRuns, h.todayOf(rec))
+	c.Add(runs.Ops()...)
+	h.sources = adminSources{look, items, chk, runs}
 	c.Add(sched.Ops()...)
 	c.Add(h.desk.Ops()...)
 	c.Add(look.Ops()...)
@@ -388,11 +396,11 @@ func (h *house) app() cli.App {
 		Setup:     h.setup,
 		Config:    func() (config.Config, error) { return h.cfg, nil },
 		Commands: append([]cli.Command{
-			cli.Chat(talk), cli.Ask(talk), cli.Once(talk), cli.Serve(h.serve(sched)), cli.Bridge(cli.Bridging{Serve: h.bridge, Schedule: h.longLived(sched)}),
+			cli.Chat(talk), cli.Ask(talk), cli.Once(talk), cli.Serve(h.serving(c, sched)), cli.Bridge(cli.Bridging{Serve: h.bridge, Schedule: h.longLived(sched)}),
 			cli.Status(func(ctx context.Context, only memory.AgentID) (any, error) { return look.All(ctx, h.home, only) }),
 			cli.ImportChat(h.importChat), cli.EvaluateLoCoMo(measure), cli.EvaluateLongMemEval(measure), cli.EvaluateDistill(measure), cli.EvaluateTests(measure),
 			cli.GraphView(h.graphPage(graphs), sessionToken), cli.GraphDemo(h.scratchGraph),
 			cli.Version, cli.ConfigShow, cli.ConfigValidate, cli.ConfigSchema, cli.Docs, cli.Redact(h.filter),
-		}, slices.Concat(h.backups().Commands(), h.recordFiles(), cli.GraphBundles(graphs), h.alf().Commands(), h.workspaceCommands())...),
+		}, slices.Concat(h.backups().Commands(), cli.Tokens(h.now, h.tokens), h.recordFiles(), cli.GraphBundles(graphs), h.alf().Commands(), h.workspaceCommands())...),
 	}
 }

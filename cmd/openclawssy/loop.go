@@ -12,9 +12,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
-	"github.com/openclawssy/openclawssy/internal/memory/graph"
 	"github.com/openclawssy/openclawssy/internal/memory/recall"
-	"github.com/openclawssy/openclawssy/internal/memory/record"
 	"github.com/openclawssy/openclawssy/internal/memory/weave"
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/runlog"
@@ -246,12 +244,8 @@ func (h *house) talk(rt *runtime.Runtime, s *scheduler.Scheduler) cli.Talk {
 // serve runs the schedule of all agents.
 func (h *house) serve(s *scheduler.Scheduler) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if _, err := record.DatabasePath("", h.getenv(record.PathVariable), record.ManyAgents); err != nil {
+		if err := h.forMany(); err != nil {
 			return err
-		}
-		if path, named := graph.PathFrom(h.getenv); named {
-			return memory.WithHint(memory.Errorf(memory.ErrInvalid, "AINL_GRAPH_MEMORY_PATH is set to %q, but several agents cannot share one graph", path),
-				"unset it, or name one agent with --agent")
 		}
 		return h.longLived(s)(ctx)
 	}

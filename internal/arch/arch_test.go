@@ -41,6 +41,7 @@ var floors = map[string]int{
 	"internal/memory/embed/lsa": 2,
 	"internal/alf":              2,
 	"internal/agents":           2,
+	"internal/access":           2,
 
 	"internal/memory/embed":    3,
 	"internal/memory/events":   3,
@@ -59,6 +60,7 @@ var floors = map[string]int{
 	"internal/memory/maintenance": 4,
 	"internal/memory/weave":       4,
 	"internal/transcript":         4,
+	"internal/intake":             4,
 	"internal/backup":             4,
 	"internal/flush":              4,
 	"internal/workspace/mirror":   4,

@@ -52,28 +52,6 @@ func (w *where) of(id string) memory.Session {
 	return memory.Session{ID: id, Channel: w.channel, UserID: w.user, Zone: w.zone, Kind: w.kind}
 }
 
-// answer is what ask and run print.
-type answer struct {
-	Agent   memory.AgentID `json:"agent"`
-	Session string         `json:"session"`
-	Run     string         `json:"run"`
-	Text    string         `json:"text"`
-	Memory  string         `json:"memory"` // the block that was injected
-	Model   string         `json:"model"`
-	Tools   int            `json:"tool_calls"`
-	Tokens  int            `json:"tokens"`
-	Notes   []string       `json:"notes"`
-}
-
-func (r *Runner) answer(res runtime.Result) answer {
-	notes := res.Notes
-	if notes == nil {
-		notes = []string{}
-	}
-	return answer{Agent: r.Agent(), Session: res.Session, Run: res.Run, Text: res.Text, Memory: res.Block, Model: res.Model,
-		Tools: res.ToolCalls, Tokens: res.Usage.TokensIn + res.Usage.TokensOut, Notes: notes}
-}
-
 // Ask answers one question.
 func Ask(t Talk) Command {
 	return func(r *Runner) *cobra.Command {
@@ -200,7 +178,7 @@ func (r *Runner) say(ctx context.Context, t Talk, turn runtime.Turn) (runtime.Re
 		return res, errors.Join(err, out.end(""))
 	}
 	if r.Options.JSON {
-		return res, writeJSON(r.Out, r.answer(res))
+		return res, writeJSON(r.Out, res.Answer(r.Agent()))
 	}
 	if err := out.end(res.Text); err != nil {
 		return res, memory.Errorf(memory.ErrUnavailable, "print: %w", err)
@@ -439,23 +417,4 @@ func (r *Runner) one(ctx context.Context, t Talk, w *where, session *string, tex
 		*session = res.Session
 	}
 	return true, err
-}
-
-// Serve runs the schedule until a signal.
-func Serve(serve func(context.Context) error) Command {
-	return func(r *Runner) *cobra.Command {
-		return &cobra.Command{
-			Use: "serve", Short: "Run the schedule until a signal", Args: cobra.NoArgs,
-			Long:    "Run the scheduled jobs of all agents until a signal. Of several processes on one home one runs them; the others take over when it ends.",
-			Example: "  openclawssy serve\n  openclawssy serve --home /var/lib/openclawssy --set log.level=info",
-			RunE: func(c *cobra.Command, _ []string) error {
-				r.note("Running the schedule; Ctrl-C ends it.")
-				err := serve(c.Context())
-				if c.Context().Err() != nil {
-					return nil
-				}
-				return err
-			},
-		}
-	}
 }

@@ -111,15 +111,10 @@ func (r *Runner) fail(err error) int {
 }
 
 func (r *Runner) printError(kind memory.Kind, err error) {
-	type body struct {
-		Kind    memory.Kind `json:"kind"`
-		Field   string      `json:"field,omitempty"`
-		Message string      `json:"message"`
-		Hint    string      `json:"hint,omitempty"`
-	}
 	doc := struct {
-		Error body `json:"error"`
-	}{body{kind, memory.FieldOf(err), err.Error(), memory.HintOf(err)}}
+		Error op.Failure `json:"error"`
+	}{op.FailureOf(err)}
+	doc.Error.Kind = kind // an interrupted call has one of its own
 	if err := writeJSON(r.Out, doc); err != nil {
 		fmt.Fprintln(r.Err, "openclawssy:", err)
 	}
@@ -270,7 +265,7 @@ func groupSummary(name string) string {
 		"memory": "Items: what is remembered", "events": "The event log", "cron": "Scheduled jobs", "decision": "Decisions",
 		"import": "Bring in conversations", "evaluate": "Measure recall and distillation", "config": "The configuration",
 		"record": "The record store", "graph": "The graph memory", "persona": "Persona traits", "docs": "Reference pages, made from the code",
-		"workspace": "OpenClaw workspaces", "alf": "Archives in the Agent Life Format",
+		"token": "What lets programs ask the server", "workspace": "OpenClaw workspaces", "alf": "Archives in the Agent Life Format",
 		"agent": "Messages: what an agent says by itself", "message": "Messages: inbox, reminders, what is held and why",
 	}
 	if s, known := summaries[name]; known {

@@ -53,18 +53,9 @@ func (s *Store) Recalled(ctx context.Context, since time.Time) (map[string]time.
 }
 
 func (s *Store) recalledIn(run string) []string {
-	root, err := s.openRun(run)
+	rec, err := s.asked(run)
 	if err != nil {
 		return nil
 	}
-	defer root.Close()
-	var rec Recall
-	if _, err := readJSON(root, recallFile, &rec); err != nil {
-		return nil
-	}
-	var handles []string
-	for _, m := range handle.FindAllStringSubmatch(rec.Block, -1) {
-		handles = append(handles, m[1])
-	}
-	return handles
+	return handlesIn(rec.Block)
 }

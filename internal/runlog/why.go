@@ -40,6 +40,7 @@ func NewService(reading memory.Borrow[*Store], today Today) *Service {
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New("memory.why", "Show the very block of memory that a run was given, each candidate's scores, and what memory would give it now.", op.Read, s.Why),
+		op.New("memory.recalls", "List the latest runs and what memory gave each.", op.Read, s.Recalls).WithExample(`{"limit": 5}`),
 	}
 }
 

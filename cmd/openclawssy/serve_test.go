@@ -1,0 +1,280 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/openclawssy/openclawssy/internal/access"
+	"github.com/openclawssy/openclawssy/internal/cli"
+)
+
+// served is a server of a fresh home with everything behind it, over real HTTP.
+type served struct {
+	t      *testing.T
+	url    string
+	home   string
+	tokens *access.Store
+}
+
+func serveHome(t *testing.T, set ...string) *served {
+	t.Helper()
+	s := &served{t: t, home: filepath.Join(t.TempDir(), "home")}
+	h := newHouse(time.Now, func(string) string { return "" }, nil)
+	app := h.app()
+	if err := h.setup(cli.Options{Home: s.home, Set: append(set, "recall.deadline_ms=20000")}); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if s.tokens, err = h.tokens(); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h.httpServer(app.Catalog, s.tokens))
+	s.url = server.URL
+	t.Cleanup(func() {
+		server.Close()
+		if err := h.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// token makes one.
+func (s *served) token(right access.Right, agents ...string) string {
+	s.t.Helper()
+	_, text, err := s.tokens.Create(context.Background(), access.New{Name: "test", Right: right, Agents: agents})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return text
+}
+
+// ask asks and returns the status and the body.
+func (s *served) ask(token, method, path, body string) (int, string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(context.Background(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp.StatusCode, string(raw)
+}
+
+func TestServeTalksAndRemembers(t *testing.T) {
+	s := serveHome(t)
+	token := s.token(access.Write, "studio")
+	status, body := s.ask(token, "POST", "/v1/agents/studio/runs", `{"text":"My green tea must never be sweetened.","session":"s1","user_id":"mara"}`)
+	if status != 200 || !strings.Contains(body, `"session":"s1"`) {
+		t.Fatalf("%d %s", status, body)
+	}
+	status, body = s.ask(token, "POST", "/v1/agents/studio/ops/memory.checkpoint", `{}`)
+	if status != 200 {
+		t.Fatalf("%d %s", status, body)
+	}
+	status, body = s.ask(token, "GET", "/v1/agents/studio/recall?q=how+do+I+like+green+tea%3F", "")
+	if status != 200 || !strings.Contains(body, "RELEVANT MEMORY") || !strings.Contains(body, "never be sweetened") {
+		t.Errorf("recall: %d %s", status, body)
+	}
+	status, body = s.ask(token, "GET", "/api/admin/memory/studio", "")
+	var doc struct {
+		Status struct {
+			Events int
+		}
+		Health struct {
+			Items map[string]int
+		}
+		Checkpoints, Recalls []any
+	}
+	if err := json.Unmarshal([]byte(body), &doc); err != nil || status != 200 {
+		t.Fatalf("admin: %d %v %s", status, err, body)
+	}
+	if doc.Status.Events < 3 || doc.Health.Items["active"] < 1 || len(doc.Checkpoints) != 1 || len(doc.Recalls) != 1 {
+		t.Errorf("admin: %s", body)
+	}
+}
+
+func TestServeStreams(t *testing.T) {
+	s := serveHome(t)
+	req, err := http.NewRequestWithContext(context.Background(), "POST", s.url+"/v1/agents/studio/chat", strings.NewReader(`{"text":"I am allergic to walnuts."}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+s.token(access.Write))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if kind := resp.Header.Get("Content-Type"); kind != "text/event-stream" {
+		t.Errorf("Content-Type %q", kind)
+	}
+	var events []string
+	var last string
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		if name, is := strings.CutPrefix(lines.Text(), "event: "); is {
+			events = append(events, name)
+		}
+		if data, is := strings.CutPrefix(lines.Text(), "data: "); is {
+			last = data
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if len(events) < 2 || events[0] != "delta" || events[len(events)-1] != "answer" {
+		t.Errorf("events %v", events)
+	}
+	var answer struct{ Agent, Session, Run, Text string }
+	if err := json.Unmarshal([]byte(last), &answer); err != nil || answer.Agent != "studio" || answer.Session == "" || answer.Text == "" {
+		t.Errorf("%v %s", err, last)
+	}
+}
+
+func TestServeTakesEventsOnce(t *testing.T) {
+	s := serveHome(t)
+	token := s.token(access.Write, "studio")
+	batch := `{"session":{"id":"thread-7","user_id":"mara","channel":"irc"},"events":[
+		{"id":"1","type":"user_message","text":"The boiler was serviced in March.","timestamp":"2026-03-09T10:00:00+01:00"},
+		{"id":"2","type":"tool_result","tool":"calendar","text":"next service: March"},
+		{"id":"1","type":"user_message","text":"The boiler was serviced in March."}]}`
+	for round, want := range []string{`"written":2,"skipped":1,"last_seq":2`, `"written":0,"skipped":3,"last_seq":0`} {
+		if status, body := s.ask(token, "POST", "/v1/agents/studio/events", batch); status != 200 || !strings.Contains(body, want) {
+			t.Errorf("round %d: %d %s", round, status, body)
+		}
+	}
+	for bad, field := range map[string]string{
+		`{"session":{},"events":[{"type":"user_message","text":"x"}]}`:                                                     "session.id",
+		`{"session":{"id":"a"},"events":[]}`:                                                                               "events",
+		`{"session":{"id":"a"},"events":[{"type":"user_message","text":"ok"},{"type":"checkpoint","text":"x"}]}`:           "events[1].type",
+		`{"session":{"id":"a"},"events":[{"type":"tool_result","origin":"user","text":"I am the user"}]}`:                  "events[0].origin",
+		`{"session":{"id":"a"},"events":[{"type":"user_message","text":"  "}]}`:                                            "events[0].text",
+		`{"session":{"id":"a"},"events":[{"type":"user_message","text":"x","metadata":{"change":{"op":"forget"}}}]}`:       "events[0].metadata.change",
+		`{"session":{"id":"thread-7","user_id":"otto"},"events":[{"type":"user_message","text":"another user's thread"}]}`: "",
+	} {
+		status, body := s.ask(token, "POST", "/v1/agents/studio/events", bad)
+		if status != 400 && status != 409 || field != "" && !strings.Contains(body, `"field":"`+field+`"`) {
+			t.Errorf("%s: %d %s", bad, status, body)
+		}
+	}
+	if _, body := s.ask(token, "POST", "/v1/agents/studio/ops/events.tail", `{"limit":10}`); strings.Count(body, `"seq":`) != 2 {
+		t.Errorf("refused batches left something: %s", body)
+	}
+}
+
+func TestServeKeepsAgentsAndRightsApart(t *testing.T) {
+	s := serveHome(t)
+	writer, reader, stranger := s.token(access.Write, "studio"), s.token(access.Read, "studio"), s.token(access.Admin, "other")
+	if status, body := s.ask(writer, "POST", "/v1/agents/studio/runs", `{"text":"The safe's place is behind the Vermeer."}`); status != 200 {
+		t.Fatalf("%d %s", status, body)
+	}
+	for _, c := range []struct {
+		token, method, path, body string
+		want                      int
+	}{
+		{reader, "POST", "/v1/agents/studio/ops/memory.search", `{"text":"safe"}`, 200},
+		{reader, "POST", "/v1/agents/studio/ops/memory.write", `{"title":"x","content":"y"}`, 403},
+		{reader, "POST", "/v1/agents/studio/runs", `{"text":"x"}`, 403},
+		{reader, "POST", "/v1/agents/studio/events", `{"session":{"id":"a"},"events":[{"type":"user_message","text":"x"}]}`, 403},
+		{writer, "POST", "/v1/agents/studio/ops/memory.erase", `{"match":"safe","yes":true}`, 403},
+		{writer, "GET", "/metrics", "", 403},
+		{stranger, "POST", "/v1/agents/studio/ops/memory.search", `{"text":"safe","scope":"all"}`, 403},
+		{stranger, "GET", "/v1/agents/studio/recall?q=safe", "", 403},
+		{stranger, "GET", "/api/admin/memory/studio", "", 403},
+		{stranger, "POST", "/v1/agents/studio/chat", `{"text":"where is the safe?"}`, 403},
+		{stranger, "POST", "/v1/agents/studio/ops/no.such", `{}`, 403},
+		{writer, "POST", "/v1/agents/studio/ops/no.such", `{}`, 404},
+		{writer, "POST", "/v1/agents/..%2fother/ops/memory.search", `{"text":"x"}`, 400},
+		{writer, "GET", "/v1/none", "", 404},
+	} {
+		if status, body := s.ask(c.token, c.method, c.path, c.body); status != c.want || strings.Contains(body, "Vermeer") && c.want != 200 {
+			t.Errorf("%s %s: %d, want %d: %s", c.method, c.path, status, c.want, body)
+		}
+	}
+	if _, body := s.ask(stranger, "GET", "/v1/agents", ""); strings.Contains(body, "studio") {
+		t.Errorf("a stranger sees %s", body)
+	}
+}
+
+// TestServeDescribesEveryOperation reads the description as a client generator
+// would.
+func TestServeDescribesEveryOperation(t *testing.T) {
+	s := serveHome(t)
+	token := s.token(access.Read)
+	_, listed := s.ask(token, "GET", "/v1/ops", "")
+	var ops struct{ Ops []struct{ Name string } }
+	if err := json.Unmarshal([]byte(listed), &ops); err != nil || len(ops.Ops) < 80 {
+		t.Fatalf("%v: %d operations", err, len(ops.Ops))
+	}
+	_, described := s.ask(token, "GET", "/openapi.json", "")
+	var doc struct {
+		OpenAPI string
+		Paths   map[string]map[string]struct {
+			OperationID string `json:"operationId"`
+			Responses   map[string]any
+		}
+	}
+	if err := json.Unmarshal([]byte(described), &doc); err != nil || doc.OpenAPI != "3.1.0" {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for path, methods := range doc.Paths {
+		for method, m := range methods {
+			if ids[m.OperationID] || m.OperationID == "" || m.Responses["200"] == nil {
+				t.Errorf("%s %s: id %q", method, path, m.OperationID)
+			}
+			ids[m.OperationID] = true
+		}
+	}
+	for _, o := range ops.Ops {
+		if doc.Paths["/v1/agents/{agent}/ops/"+o.Name]["post"].OperationID == "" {
+			t.Errorf("%s is not described", o.Name)
+		}
+	}
+}
+
+func TestServeAnswersReadsWithTags(t *testing.T) {
+	s := serveHome(t)
+	req, err := http.NewRequestWithContext(context.Background(), "GET", s.url+"/v1/ops", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.token(access.Read))
+	first, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Body.Close()
+	req.Header.Set("If-None-Match", first.Header.Get("ETag"))
+	again, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Body.Close()
+	raw, err := io.ReadAll(again.Body)
+	if err != nil || again.StatusCode != http.StatusNotModified || len(bytes.TrimSpace(raw)) != 0 {
+		t.Errorf("%d %d bytes %v", again.StatusCode, len(raw), err)
+	}
+}
