@@ -173,7 +173,7 @@ func (s *Server) takeBody(w http.ResponseWriter, r *http.Request, rt route) erro
 		return nil
 	}
 	control := http.NewResponseController(w)
-	if err := control.SetReadDeadline(time.Now().Add(s.Limits.BodyTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := control.SetReadDeadline(s.Now().Add(s.Limits.BodyTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return memory.Errorf(memory.ErrInternal, "bound the body: %w", err)
 	}
 	raw, err := io.ReadAll(r.Body)

@@ -52,7 +52,7 @@ type Options struct {
 	Hosts, Origins []string
 	Limits         Limits
 	Registry       *prometheus.Registry
-	Now            func() time.Time
+	Now            func() time.Time // the real clock: deadlines of connections follow from it
 	Log            zerolog.Logger
 }
 

@@ -91,7 +91,7 @@ func matches(header, tag string) bool {
 
 // bound gives the caller so long to take the answer.
 func (s *Server) bound(w http.ResponseWriter) {
-	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.Limits.WriteTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := http.NewResponseController(w).SetWriteDeadline(s.Now().Add(s.Limits.WriteTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		s.Log.Debug().Err(err).Msg("bound an answer")
 	}
 }
