@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/term"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/cli"
 	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/vitals"
 )
 
 // backups is what the commands on backups work with.
@@ -32,8 +34,16 @@ func (h *house) backUp(ctx context.Context, agent memory.AgentID, file string, s
 	if err != nil {
 		return backup.Written{}, err
 	}
-	return backup.Write(ctx, file, backup.Options{Agent: agent, Dir: dir.Path(), Temp: h.home.Path(), Program: version, Now: h.now,
+	written, err := backup.Write(ctx, file, backup.Options{Agent: agent, Dir: dir.Path(), Temp: h.home.Path(), Program: version, Now: h.now,
 		Secret: s, Keeper: h.keeper(), Find: func(text string) int { return len(red.Find(text)) }, Replace: replace})
+	if err != nil {
+		return written, err
+	}
+	at := h.now().UTC().Truncate(time.Second)
+	if err := vitals.Update(ctx, dir.Path(), func(s *vitals.State) { s.Backup = &at }); err != nil {
+		h.log.Warn().Err(err).Str("agent", string(agent)).Msg("the time of the backup is not noted")
+	}
+	return written, nil
 }
 
 func (h *house) reading(s backup.Secret) backup.ReadOptions {

@@ -44,11 +44,13 @@ type house struct {
 	environ []string
 
 	// Known once the flags are read.
-	opts cli.Options
-	only bool // one agent is worked on, and the contracts' own variables count for it
-	home agents.Home
-	cfg  config.Config
-	log  zerolog.Logger
+	opts          cli.Options
+	only          bool // one agent is worked on, and the contracts' own variables count for it
+	home          agents.Home
+	cfg           config.Config
+	misconfigured error // with Options.AnyConfig: why cfg has the defaults only
+	looking       bool  // nothing may be written, by the way either
+	log           zerolog.Logger
 
 	redactor func() (*redact.Redactor, error) // with the home's key, made on first use
 	model    func() (*llm.Client, error)      // as configured, made on first use; nil for none
@@ -124,6 +126,10 @@ func (h *house) setup(o cli.Options) error {
 		return err
 	}
 	h.cfg, err = config.Load(config.Sources{File: h.home.File("config.yaml"), Environ: h.environ, Set: o.Set})
+	if err != nil && o.AnyConfig {
+		h.misconfigured = err
+		h.cfg, err = config.Default()
+	}
 	if err != nil {
 		return err
 	}
@@ -397,7 +403,7 @@ func (h *house) app() cli.App {
 		Config:    func() (config.Config, error) { return h.cfg, nil },
 		Commands: append([]cli.Command{
 			cli.Chat(talk), cli.Ask(talk), cli.Once(talk), cli.Serve(h.serving(c, sched)), cli.Bridge(cli.Bridging{Serve: h.bridge, Schedule: h.longLived(sched)}),
-			cli.Status(func(ctx context.Context, only memory.AgentID) (any, error) { return look.All(ctx, h.home, only) }),
+			cli.Doctor(h.examine(sched)), cli.Status(func(ctx context.Context, only memory.AgentID) (any, error) { return look.All(ctx, h.home, only) }),
 			cli.ImportChat(h.importChat), cli.EvaluateLoCoMo(measure), cli.EvaluateLongMemEval(measure), cli.EvaluateDistill(measure), cli.EvaluateTests(measure),
 			cli.GraphView(h.graphPage(graphs), sessionToken), cli.GraphDemo(h.scratchGraph),
 			cli.Version, cli.ConfigShow, cli.ConfigValidate, cli.ConfigSchema, cli.Docs, cli.Redact(h.filter),

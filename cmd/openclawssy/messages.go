@@ -138,6 +138,9 @@ func (h *house) sessionOf(ctx context.Context, agent memory.AgentID, id string) 
 // messagesSince is since when an agent has a message to send or to deliver; zero
 // for none.
 func (h *house) messagesSince(agent memory.AgentID) time.Time {
+	if h.looking {
+		return time.Time{} // opening the ledger would write
+	}
 	due, err := h.desk.Due(h.life, agent)
 	if err != nil {
 		h.log.Warn().Err(err).Str("agent", string(agent)).Msg("look for messages that are due")

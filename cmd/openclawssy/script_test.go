@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -39,7 +40,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "damage": damage, "overwrite": overwrite,
+			"exits": exits, "damage": damage, "overwrite": overwrite, "tree": tree,
 			"model": func(ts *testscript.TestScript, _ bool, behaviours []string) { model(t, ts, behaviours) },
 		},
 	})
@@ -124,4 +125,22 @@ func overwrite(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Fatalf("%v", err)
 		}
 	}
+}
+
+// tree DIR FILE writes the names, modes, sizes and times of everything in a
+// directory into a file.
+func tree(ts *testscript.TestScript, _ bool, args []string) {
+	var list bytes.Buffer
+	root := ts.MkAbs(args[0])
+	ts.Check(filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		st, err := e.Info()
+		if err == nil {
+			_, err = fmt.Fprintln(&list, strings.TrimPrefix(path, root), st.Mode(), st.Size(), st.ModTime().UnixNano())
+		}
+		return err
+	}))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), list.Bytes(), 0o600))
 }

@@ -69,6 +69,7 @@ var floors = map[string]int{
 	"internal/scheduler": 5,
 	"internal/care":      5,
 	"internal/evaluate":  5,
+	"internal/doctor":    5,
 	"internal/life":      5,
 
 	"internal/httpapi":   6,

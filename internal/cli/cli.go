@@ -26,6 +26,9 @@ type Options struct {
 	JSON  bool     // one JSON document on stdout
 	Quiet bool     // no progress, no notes
 	Set   []string // configuration, key=value
+	// AnyConfig lets the command run where the configuration is wrong, with the
+	// defaults in its place.
+	AnyConfig bool
 	// Workspace is the directory named by --workspace, which the workspace commands
 	// have; empty for none.
 	Workspace string
@@ -166,9 +169,13 @@ func (r *Runner) root() *cobra.Command {
 	return root
 }
 
+// anyConfig is the annotation of commands with Options.AnyConfig.
+const anyConfig = "any-config"
+
 // setup fills the options that flags left out and hands them to the wiring.
 func (r *Runner) setup(c *cobra.Command) error {
 	r.Options.Named = c.Flags().Changed("agent")
+	r.Options.AnyConfig = c.Annotations[anyConfig] != ""
 	if !r.Options.Named {
 		name, set := r.App.LookupEnv("OPENCLAWSSY_AGENT")
 		if !set {

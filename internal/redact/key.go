@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
 )
 
 // keySize is the size in bytes of the keys that LoadOrCreateKey makes.
@@ -29,13 +31,21 @@ func LoadOrCreateKey(path string) ([]byte, error) {
 	return readKey(path)
 }
 
+// CheckKey reports what is wrong with the key in the file at path: ErrCorrupt where
+// it is not whole, fs.ErrNotExist where there is none. It creates nothing.
+func CheckKey(path string) error {
+	_, err := readKey(path)
+	return err
+}
+
 func readKey(path string) ([]byte, error) {
 	key, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read redaction key: %w", err)
 	}
 	if len(key) != keySize {
-		return nil, fmt.Errorf("redaction key %s has %d bytes, want %d: restore it, or remove it to get a new one", path, len(key), keySize)
+		return nil, memory.WithHint(&memory.CorruptError{Path: path, Offset: -1, Reason: fmt.Sprintf("the redaction key has %d bytes, and should have %d", len(key), keySize)},
+			"put it back from a copy; or remove it to get a new one: secrets then get other marks than before")
 	}
 	return key, nil
 }

@@ -60,6 +60,9 @@ var joints = strings.NewReplacer("-", " ", "_", " ", ".", " ", ":", " ")
 
 func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
 
+// FileName returns the name of a session's file.
+func FileName(id string) string { return fileName(id) }
+
 // fileName maps an id to a file name. No two ids share one, on a file system
 // that ignores case either: whatever is not a lower-case letter, digit, dash,
 // underscore or dot is written as = and two lower-case hex digits, and a name

@@ -200,6 +200,42 @@ func (s *Store) List(_ context.Context, limit int) ([]memory.Session, error) {
 	return all, errors.Join(damaged...)
 }
 
+// Damage names a file of the directory of sessions that is no session's.
+type Damage struct{ Name, Reason string }
+
+// Damaged returns the files among an agent's sessions that cannot be read as such,
+// by name. It changes nothing.
+func Damaged(dir string, agent memory.AgentID) ([]Damage, error) {
+	s := Open(dir, Options{Agent: agent})
+	root, err := s.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, memory.Errorf(memory.ErrUnavailable, "look at the sessions: %w", err)
+	}
+	defer root.Close()
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil, memory.Errorf(memory.ErrUnavailable, "look at the sessions: %w", err)
+	}
+	var bad []Damage
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".json") || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		_, err := s.readFile(root, e.Name())
+		switch {
+		case err == nil, errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, memory.ErrCorrupt), errors.Is(err, memory.ErrDenied):
+			bad = append(bad, Damage{e.Name(), err.Error()})
+		default:
+			return bad, memory.Errorf(memory.ErrUnavailable, "look at the sessions: %w", err)
+		}
+	}
+	return bad, nil
+}
+
 func (s *Store) open() (*os.Root, error) { return os.OpenRoot(s.dir) }
 
 func (s *Store) read(id string) (memory.Session, error) {

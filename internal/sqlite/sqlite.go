@@ -40,6 +40,10 @@ type Options struct {
 	// ReadOnly opens an existing file without writing to it. A missing file is
 	// ErrNotFound.
 	ReadOnly bool
+	// Traceless, with ReadOnly, makes no -wal and -shm beside a database that nobody
+	// has written to since it was closed. It is for a look: a process that opens the
+	// database for writing meanwhile is not noticed.
+	Traceless bool
 	// CacheKiB is SQLite's page cache for each connection; 2048 if zero.
 	CacheKiB int
 }
@@ -80,6 +84,12 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 		if err := d.prepare(ctx, opts); err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
+	}
+	if opts.ReadOnly && opts.Traceless && !walOf(path) {
+		if err := d.openReaders(ctx, opts, dsn(path, opts, true)+"&immutable=1"); err != nil {
+			return nil, errors.Join(fmt.Errorf("open %s: %w", path, classify(err)), d.Close())
+		}
+		return d, nil
 	}
 	err := d.openReaders(ctx, opts, dsn(path, opts, true))
 	if err != nil && opts.ReadOnly && !walOf(path) {
@@ -487,4 +497,18 @@ func (d *DB) apply(ctx context.Context, version int, text string) error {
 		_, err := tx.ExecContext(ctx, "PRAGMA user_version = "+strconv.Itoa(version))
 		return err
 	})
+}
+
+// HasFullText reports what is wrong with the SQLite that this program was built
+// with: ErrInternal where it has no FTS5.
+func HasFullText(ctx context.Context) (err error) {
+	db, err := sql.Open("sqlite3", ":memory:")
+	if err != nil {
+		return classify(err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if _, err := db.ExecContext(ctx, `CREATE VIRTUAL TABLE t USING fts5(x)`); err != nil {
+		return memory.Errorf(memory.ErrInternal, "this build has no full-text search: %w", err)
+	}
+	return nil
 }

@@ -39,6 +39,8 @@ type State struct {
 	Canary *Canary              `json:"canary,omitempty"`
 	Flush  *Flush               `json:"flush,omitempty"`
 	Lost   *Lost                `json:"lost,omitempty"`
+	// Backup is when the agent was last backed up whole.
+	Backup *time.Time `json:"backup,omitempty"`
 }
 
 // Canary is the outcome of a probe that writes an event and recalls it.

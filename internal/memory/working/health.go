@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/sqlite"
 )
 
 // Health says how an agent's working memory is.
@@ -30,6 +31,18 @@ type Health struct {
 
 // Failed reports whether anything is wrong.
 func (h Health) Failed() bool { return len(h.Degraded) > 0 }
+
+// Look is Health of the store in a directory, as the files stand: nothing is
+// written, and no file is made beside the database. ErrNotFound where there is none.
+func Look(ctx context.Context, dir string, agent memory.AgentID, log reader) (h Health, err error) {
+	s := newStore(dir, Options{Agent: agent})
+	s.events = log
+	if s.db, err = sqlite.Open(ctx, filepath.Join(dir, fileName), sqlite.Options{ReadOnly: true, Traceless: true}); err != nil {
+		return Health{}, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return s.Health(ctx)
+}
 
 // Health counts what the store holds, and says what is wrong with it.
 func (s *Store) Health(ctx context.Context) (Health, error) {
