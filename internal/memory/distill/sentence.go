@@ -237,7 +237,7 @@ var wordJoint = match(`—|–|--|\.\.\.|…|→|->|，|、|；|：`)
 
 // appendWords adds the word or words of one stretch without blanks.
 func appendWords(out []word, text string, i, j int, code bool) []word {
-	if at := wordJoint.FindStringIndex(text[i:j]); at != nil && !code {
+	if at := jointIn(text[i:j]); at != nil && !code {
 		out = appendWords(out, text, i, i+at[0], code)
 		if n := len(out); n > 0 {
 			out[n-1].after += ","
@@ -258,6 +258,15 @@ func appendWords(out []word, text string, i, j int, code bool) []word {
 	return append(out, w)
 }
 
+// jointIn returns the span of the first joint; nil for none. Most words are plain
+// letters, for which no pattern is tried.
+func jointIn(s string) []int {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r == '-' || r == '.' || r >= utf8.RuneSelf }) {
+		return nil
+	}
+	return wordJoint.FindStringIndex(s)
+}
+
 func isAround(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("€$£%°+#_/@«»", r)
 }
@@ -265,7 +274,18 @@ func isAround(r rune) bool {
 var codeForm = match(`[\pL\d]_[\pL\d]|^/\w|\w/\w*$|[a-z]\.[a-z]\w|::|[a-z][A-Z]\w*[a-z]|^[a-z]+\d+[a-z]*$|^v?\d+(\.\d+)+$|^[A-Z][A-Z0-9]+-\d+|^--?[a-z]|^#\d`)
 
 // looksLikeCode reports identifiers, paths, versions and ticket numbers.
-func looksLikeCode(s string) bool { return codeForm.MatchString(s) }
+func looksLikeCode(s string) bool { return !isPlainWord(s) && codeForm.MatchString(s) }
+
+// isPlainWord reports whether s is of the letters a to z, the first of them large
+// or small: codeForm matches no such word.
+func isPlainWord(s string) bool {
+	for i := range len(s) {
+		if (s[i] < 'a' || s[i] > 'z') && (i > 0 || s[i] < 'A' || s[i] > 'Z') {
+			return false
+		}
+	}
+	return true
+}
 
 // introducesPaste matches the lead of a text that somebody else wrote, up to its
 // colon.
@@ -288,7 +308,10 @@ func markPasted(all []sentence) []sentence {
 	open := -1 // paragraph in which a pasted text runs
 	for i := range all {
 		s := &all[i]
-		loc := introducesPaste.FindStringIndex(s.text)
+		var loc []int
+		if strings.ContainsAny(s.text, ":：") { // what introduces ends with one
+			loc = introducesPaste.FindStringIndex(s.text)
+		}
 		switch {
 		case loc != nil && len(s.quotes) == 0 && !ownColon.MatchString(s.text):
 			rest := strings.TrimSpace(s.text[loc[1]:])

@@ -3,6 +3,7 @@ package working
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -151,12 +152,45 @@ func (r *ImportResult) stay(ctx context.Context, p *plan, have memory.Item, e En
 	return r.archive(ctx, p, Withdrawal{ID: id, Reason: have.Handle + " says it now"})
 }
 
+// mostInBand bounds the items of a band that are compared with a content, newest
+// first. There are so many only where sections hardly differ.
+const mostInBand = 512
+
 // sameWords returns the active item that says the same as it, word for word, and
-// that fits; nil for none.
+// that fits; nil for none. What is the same is in the same bands, so those of the
+// band with the fewest are compared, by their contents alone: importing many
+// sections would otherwise read dozens of like items whole for each of them.
 func (p *plan) sameWords(ctx context.Context, it memory.Item, fits func(memory.Item) bool) (*memory.Item, error) {
-	return p.same(ctx, it, func(other memory.Item) bool {
-		return other.Status == memory.Active && other.Content == it.Content && fits(other)
-	})
+	like := LikenessOf(it)
+	stands := func(other memory.Item) bool {
+		return other.Status == memory.Active && other.Content == it.Content && fits(other) && like.Same(LikenessOf(other))
+	}
+	for _, id := range p.added[it.Content] {
+		if other := p.items[id]; stands(*other) {
+			return other, nil
+		}
+	}
+	bands, err := json.Marshal(like.Bands())
+	if err != nil {
+		return nil, err
+	}
+	candidates, err := loadItems(ctx, p.tx, `WHERE number IN (SELECT number
+		FROM (SELECT number FROM bands WHERE band =
+			(SELECT value FROM json_each(?) j ORDER BY (SELECT count(*) FROM (SELECT 1 FROM bands WHERE band = j.value LIMIT ?)) LIMIT 1)
+			ORDER BY number DESC LIMIT ?)
+		CROSS JOIN memory_items USING (number) WHERE content = ?) ORDER BY number`, string(bands), maxCandidates, mostInBand, it.Content)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range candidates {
+		if touched, here := p.items[c.ID]; here {
+			c = *touched
+		}
+		if stands(c) {
+			return &c, nil
+		}
+	}
+	return nil, nil
 }
 
 // unsuperseded finds the item of that id, or, where that is superseded, of the

@@ -20,12 +20,14 @@ type plan struct {
 	next   int64                   // number of the next new item
 	items  map[string]*memory.Item // items touched, by id
 	order  []string
-	before map[string]int     // version that a touched item had; 0 for a new one
-	bands  map[int64][]string // ids of the new items, by band
+	before map[string]int      // version that a touched item had; 0 for a new one
+	added  map[string][]string // ids of the new items, by content
+	bands  map[int64][]string  // ids of the first banded ones of order that are new, by band
+	banded int
 }
 
 func newPlan(ctx context.Context, tx *sql.Tx, at time.Time) (*plan, error) {
-	p := &plan{tx: tx, at: at, items: map[string]*memory.Item{}, before: map[string]int{}, bands: map[int64][]string{}}
+	p := &plan{tx: tx, at: at, items: map[string]*memory.Item{}, before: map[string]int{}, added: map[string][]string{}, bands: map[int64][]string{}}
 	err := tx.QueryRowContext(ctx, `SELECT coalesce(max(number), 0) + 1 FROM memory_items`).Scan(&p.next)
 	return p, err
 }
@@ -63,25 +65,33 @@ func (p *plan) add(it memory.Item) *memory.Item {
 		it.Evidence = []memory.Evidence{}
 	}
 	p.items[it.ID], p.order = &it, append(p.order, it.ID)
-	for _, b := range LikenessOf(it).Bands() {
-		p.bands[b] = append(p.bands[b], it.ID)
-	}
+	p.added[it.Content] = append(p.added[it.Content], it.ID)
 	return &it
+}
+
+// newIn returns the ids of the new items that are in a band. Bands are made when
+// they are first asked for: an import, which compares whole contents, asks for none.
+func (p *plan) newIn(band int64) []string {
+	for ; p.banded < len(p.order); p.banded++ {
+		id := p.order[p.banded]
+		if p.before[id] > 0 {
+			continue
+		}
+		for _, b := range LikenessOf(*p.items[id]).Bands() {
+			p.bands[b] = append(p.bands[b], id)
+		}
+	}
+	return p.bands[band]
 }
 
 // duplicate returns the item, neither superseded nor forgotten, that says the
 // same as it; nil for none.
 func (p *plan) duplicate(ctx context.Context, it memory.Item) (*memory.Item, error) {
-	return p.same(ctx, it, isLive)
-}
-
-// same returns an item that says the same as it and that fits; nil for none.
-func (p *plan) same(ctx context.Context, it memory.Item, fits func(memory.Item) bool) (*memory.Item, error) {
 	like := LikenessOf(it)
 	bands := like.Bands()
 	for _, b := range bands {
-		for _, id := range p.bands[b] {
-			if other := p.items[id]; fits(*other) && like.Same(LikenessOf(*other)) {
+		for _, id := range p.newIn(b) {
+			if other := p.items[id]; isLive(*other) && like.Same(LikenessOf(*other)) {
 				return other, nil
 			}
 		}
@@ -100,7 +110,7 @@ func (p *plan) same(ctx context.Context, it memory.Item, fits func(memory.Item) 
 		if touched, here := p.items[c.ID]; here {
 			c = *touched
 		}
-		if fits(c) && like.Same(LikenessOf(c)) {
+		if isLive(c) && like.Same(LikenessOf(c)) {
 			return &c, nil
 		}
 	}

@@ -297,12 +297,12 @@ func putBands(ctx context.Context, tx *sql.Tx, r *row, isNew bool) error {
 	case memory.Superseded, memory.Forgotten:
 		return nil
 	}
-	for _, band := range LikenessOf(r.item).Bands() {
-		if _, err := tx.ExecContext(ctx, `INSERT INTO bands VALUES (?, ?) ON CONFLICT DO NOTHING`, band, r.number); err != nil {
-			return err
-		}
+	bands, err := json.Marshal(LikenessOf(r.item).Bands())
+	if err != nil {
+		return err
 	}
-	return nil
+	_, err = tx.ExecContext(ctx, `INSERT INTO bands SELECT value, ? FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`, r.number, string(bands))
+	return err
 }
 
 func putEvidence(ctx context.Context, tx *sql.Tx, r *row, isNew bool) error {

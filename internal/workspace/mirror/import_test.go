@@ -3,12 +3,14 @@ package mirror
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -616,4 +618,49 @@ func BenchmarkUnchangedImport(b *testing.B) {
 			b.Fatalf("%+v", rep)
 		}
 	}
+}
+
+// BenchmarkFirstImport imports a workspace of so many sections, of words as
+// frequent as in a language, for the first time. cpu_s is the processor time of
+// one import, writing the log and the database included.
+func BenchmarkFirstImport(b *testing.B) {
+	for _, n := range []int{5_000, 50_000} {
+		b.Run(fmt.Sprint("sections=", n), func(b *testing.B) {
+			random := rand.New(rand.NewPCG(1, 2))
+			zipf := rand.NewZipf(random, 1.1, 4, 3999)
+			var sb strings.Builder
+			for i := range n {
+				fmt.Fprintf(&sb, "## entry %d\n", i)
+				for range 18 {
+					fmt.Fprintf(&sb, "w%dx ", zipf.Uint64())
+				}
+				sb.WriteString("\n\n")
+			}
+			for b.Loop() {
+				b.StopTimer()
+				r := newRig(b)
+				r.im.MaxItems = 0
+				r.put("MEMORY.md", sb.String())
+				before := processorTime(b)
+				b.StartTimer()
+				if rep := r.sync(); rep.Created != n {
+					b.Fatalf("%+v", rep)
+				}
+				b.StopTimer()
+				b.ReportMetric((processorTime(b) - before).Seconds(), "cpu_s")
+				r.close()
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// processorTime is what the process has used so far.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
