@@ -1,17 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/maintenance"
-	"github.com/openclawssy/openclawssy/internal/message"
 	"github.com/openclawssy/openclawssy/internal/workspace"
 	"github.com/openclawssy/openclawssy/internal/workspace/mirror"
 )
@@ -19,7 +16,7 @@ import (
 // maintenance returns the service that keeps memories in order.
 func (h *house) maintenance() *maintenance.Service {
 	return maintenance.NewService(maintenance.Options{
-		Read: h.maintainable, Write: h.maintaining, Uses: h.recalledIn, Follow: h.followWorkspace, Compact: h.compact, Tell: h.tell,
+		Read: h.maintainable, Write: h.maintaining, Uses: h.recalledIn, Follow: h.followWorkspace, Compact: h.compact,
 		Now: h.now, NewID: h.newID, Holder: process(),
 	})
 }
@@ -88,30 +85,6 @@ func (h *house) compact(ctx context.Context, agent memory.AgentID) (freed int64,
 	defer release()
 	more, err := turns.Compact(ctx)
 	return done.Freed + more.Freed, err
-}
-
-// told is how many memories of one kind of finding one run speaks of: those that
-// matter most. The others are in the report.
-const told = 5
-
-// tell makes messages of what maintenance found.
-func (h *house) tell(ctx context.Context, agent memory.AgentID, found []maintenance.Finding) error {
-	found = slices.Clone(found)
-	slices.SortStableFunc(found, func(a, b maintenance.Finding) int { return cmp.Compare(b.Importance, a.Importance) })
-	var notices []message.Notice
-	for kind, trigger := range map[string]message.Trigger{maintenance.FoundContradiction: message.Contradiction, maintenance.FoundStale: message.Stale, maintenance.FoundVerify: message.Verify} {
-		n := message.Notice{Trigger: trigger}
-		for _, f := range found {
-			if f.Kind == kind && len(n.Items) < told {
-				n.Items = append(n.Items, f.ID)
-			}
-		}
-		if len(n.Items) > 0 {
-			notices = append(notices, n)
-		}
-	}
-	slices.SortFunc(notices, func(a, b message.Notice) int { return cmp.Compare(a.Trigger, b.Trigger) })
-	return h.desk.Notice(ctx, agent, notices...)
 }
 
 // maintaining lends what an agent's maintenance works with.

@@ -132,6 +132,15 @@ type Item struct {
 	Metadata     any        `json:"metadata,omitempty"`
 }
 
+// The marks of Item.Verify. Each reads on from "to verify: ".
+const (
+	MarkLowConfidence = "low confidence"
+	MarkContradicts   = "contradicts " // and handles
+	MarkOld           = "not confirmed for a long time"
+	MarkParked        = "rests on events that could not be distilled yet"
+	MarkGone          = "rests on events that were forgotten"
+)
+
 // Limits of an item's text, in bytes.
 const (
 	MaxTitle   = 200

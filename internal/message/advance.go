@@ -35,6 +35,7 @@ type Reminder struct {
 // step is what one look at the changes of memory comes to.
 type step struct {
 	from, to  Mark
+	since     time.Time // what was made before is no news
 	drafts    []Draft
 	reminders []Reminder
 	unasked   []string // ids of active items that ask for no reminder, though they may have
@@ -54,12 +55,22 @@ func (s *Store) mark(ctx context.Context) (Mark, error) {
 	return m, err
 }
 
+// since returns the time before which memories were there when the ledger began to
+// follow them.
+func (s *Store) since(ctx context.Context) (time.Time, error) {
+	var ms int64
+	err := s.view(ctx, func(tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, `SELECT since FROM state`).Scan(&ms)
+	})
+	return fromMillis(ms), err
+}
+
 // advance applies a step: its messages, its reminders and how far it goes, all or
-// nothing. Messages about an item that was spoken of for the same trigger are
-// left out.
+// nothing. Messages about an item that was spoken of for the same trigger, and of a
+// question for the same reason, are left out.
 func (s *Store) advance(ctx context.Context, st step) error {
 	return s.update(ctx, func(tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, `UPDATE state SET seq = ?, item = ? WHERE seq = ? AND item = ?`, st.to.Seq, st.to.Item, st.from.Seq, st.from.Item)
+		res, err := tx.ExecContext(ctx, `UPDATE state SET seq = ?, item = ?, since = ? WHERE seq = ? AND item = ?`, st.to.Seq, st.to.Item, st.since.UnixMilli(), st.from.Seq, st.from.Item)
 		if err != nil {
 			return err
 		}
@@ -84,13 +95,12 @@ func (s *Store) tell(ctx context.Context, tx *sql.Tx, drafts []Draft, now time.T
 	for _, d := range drafts {
 		var news []Ref
 		for _, ref := range d.Memories {
-			res, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO said VALUES (?, ?)`, d.Trigger, ref.ID)
+			fresh, err := say(ctx, tx, d.Trigger, ref)
 			if err != nil {
 				return err
 			}
-			if n, err := res.RowsAffected(); err != nil {
-				return err
-			} else if n > 0 {
+			if len(fresh) > 0 {
+				ref.reasons = fresh
 				news = append(news, ref)
 			}
 		}
@@ -98,11 +108,37 @@ func (s *Store) tell(ctx context.Context, tx *sql.Tx, drafts []Draft, now time.T
 			continue
 		}
 		d.Memories = news
+		d.ask()
 		if _, _, err := s.insert(ctx, tx, d, now); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// say notes that an item is spoken of, and returns for which of its reasons it was
+// not before; "" stands for a trigger that has none.
+func say(ctx context.Context, tx *sql.Tx, trigger Trigger, ref Ref) (fresh []string, err error) {
+	reasons := ref.reasons
+	if len(reasons) == 0 {
+		reasons = []string{""}
+	}
+	for _, reason := range reasons {
+		key := string(trigger)
+		if reason != "" {
+			key += ": " + reason
+		}
+		res, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO said VALUES (?, ?)`, key, ref.ID)
+		if err != nil {
+			return nil, err
+		}
+		if n, err := res.RowsAffected(); err != nil {
+			return nil, err
+		} else if n > 0 {
+			fresh = append(fresh, reason)
+		}
+	}
+	return fresh, nil
 }
 
 // leave lets go of items: their reminders vanish, messages that rest on nothing
@@ -232,11 +268,6 @@ func reminders(ctx context.Context, tx *sql.Tx, rest string, args ...any) ([]Rem
 		list = append(list, r)
 	}
 	return list, rows.Err()
-}
-
-// note adds messages that follow from no change of memory.
-func (s *Store) note(ctx context.Context, drafts []Draft) error {
-	return s.update(ctx, func(tx *sql.Tx) error { return s.tell(ctx, tx, drafts, s.Now()) })
 }
 
 // add adds one message, and returns the one that is the same: false where it was

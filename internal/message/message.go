@@ -54,6 +54,8 @@ type Ref struct {
 	// Text is what the message says of it; empty where its own words are enough, and
 	// once the memory is forgotten.
 	Text string `json:"text,omitempty"`
+
+	reasons []string // of a question: why it is asked
 }
 
 // Address says whom a message is for: the session that it belongs to, and what is

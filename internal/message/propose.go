@@ -12,10 +12,12 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory/text"
 )
 
-// Sourced is an item as it is now, and the checkpoint that made it.
+// Sourced is an item as it is now, the checkpoint that made it, and when it was
+// changed last.
 type Sourced struct {
 	memory.Item
-	Checkpoint string // id; "" for none
+	Checkpoint string    // id; "" for none
+	ChangedAt  time.Time // its marks count; UpdatedAt does not move with those
 }
 
 // Turn is what is known of an event that an item rests on.
@@ -27,6 +29,7 @@ type Turn struct {
 // world is what proposing looks things up in.
 type world struct {
 	now      time.Time
+	since    time.Time          // what was made before was there when the ledger began
 	before   map[string]Sourced // items that others took the place of, by id
 	turns    map[string]Turn    // by event id
 	sessions map[string]memory.Session
@@ -40,6 +43,10 @@ const (
 	// newsFor is how long after it was made a memory is news. What is older was
 	// there before anybody could be told, as when proactive.enabled was off.
 	newsFor = 7 * 24 * time.Hour
+	// firstNews is newsFor for a ledger that begins: memory is followed within
+	// moments, so what is older came with a history that was imported, restored or
+	// rebuilt, or was made while messages were off.
+	firstNews = time.Hour
 	// lateFor is how long after its time a reminder that nobody knew of is still
 	// given: a checkpoint may come late, but an old history must not ring.
 	lateFor = 7 * 24 * time.Hour
@@ -65,6 +72,9 @@ func propose(items []Sourced, w world) step {
 		if d, ok := w.news(it); ok {
 			st.drafts = join(st.drafts, d)
 		}
+		for _, d := range w.questions(it) {
+			st.drafts = join(st.drafts, d)
+		}
 	}
 	return st
 }
@@ -83,7 +93,7 @@ func join(drafts []Draft, d Draft) []Draft {
 
 // news returns the message that a changed item is worth.
 func (w world) news(it Sourced) (Draft, bool) {
-	if it.Checkpoint == "" || it.Provisional || w.now.Sub(it.CreatedAt) > newsFor {
+	if it.Checkpoint == "" || it.Provisional || !w.isNew(it.CreatedAt) || !w.saidLately(it.Item) {
 		return Draft{}, false
 	}
 	old, replaces := w.before[it.Supersedes]
@@ -105,6 +115,78 @@ func (w world) news(it Sourced) (Draft, bool) {
 	d.Memories = []Ref{ref}
 	d.Address, d.Hold, d.Reason = w.address(it.Evidence)
 	return d, true
+}
+
+// isNew reports whether what happened at a time is news.
+func (w world) isNew(at time.Time) bool { return w.now.Sub(at) <= newsFor && !at.Before(w.since) }
+
+// saidLately reports whether somebody has said lately what an item says: not only
+// an imported history, nor only turns of long ago that were distilled just now.
+func (w world) saidLately(it memory.Item) bool {
+	for _, e := range it.Evidence {
+		turn, known := w.turns[e.EventID]
+		if e.SourceID == "" && (!known || w.now.Sub(turn.Time) <= newsFor) {
+			return true
+		}
+	}
+	return len(it.Evidence) == 0
+}
+
+// leads is how a question begins.
+var leads = map[Trigger]string{
+	Verify:        "Is this still right?",
+	Stale:         "This was important, and has not come up for long. Shall I keep it?",
+	Contradiction: "These do not go together. Which one is right?",
+}
+
+// questions returns what to ask about an item that is marked to be verified. They
+// follow from the item, as all messages do, so neither a crash nor another look
+// loses or repeats one.
+func (w world) questions(it Sourced) []Draft {
+	if !w.isNew(it.ChangedAt) {
+		return nil
+	}
+	by := map[Trigger][]string{}
+	for _, reason := range it.Verify {
+		trigger := Verify
+		switch {
+		case strings.HasPrefix(reason, memory.MarkContradicts):
+			trigger = Contradiction
+		case reason == memory.MarkOld && it.Importance >= highImportance:
+			trigger = Stale
+		}
+		by[trigger] = append(by[trigger], reason)
+	}
+	var out []Draft
+	for _, trigger := range slices.Sorted(maps.Keys(by)) {
+		d := Draft{Trigger: trigger, Lead: leads[trigger], Memories: []Ref{{ID: it.ID, Handle: it.Handle, Text: line(it.Content), reasons: by[trigger]}}}
+		d.Address, d.Hold, d.Reason = w.address(it.Evidence)
+		out = append(out, d)
+	}
+	return out
+}
+
+// mostAsked is how many memories one question names.
+const mostAsked = 8
+
+// ask completes a question whose memories have the reasons that are new: each is
+// told with its own. The rest of a long list is found by a command.
+func (d *Draft) ask() {
+	reasons := map[string]bool{}
+	for i, ref := range d.Memories {
+		if why := strings.Join(ref.reasons, "; "); why != "" {
+			d.Memories[i].Text += " (" + why + ")"
+			reasons[why] = true
+		}
+	}
+	if len(reasons) == 0 {
+		return
+	}
+	d.Mark = strings.Join(slices.Sorted(maps.Keys(reasons)), "; ")
+	if more := len(d.Memories) - mostAsked; more > 0 {
+		d.Memories = d.Memories[:mostAsked]
+		d.Lead += fmt.Sprintf(" (%d more: openclawssy memory list --verify)", more)
+	}
 }
 
 // reminder derives from an item when to remind of it.

@@ -163,8 +163,10 @@ func (s *Service) markOf(ctx context.Context, agent memory.AgentID) (Mark, error
 // more.
 func (s *Service) followPage(ctx context.Context, agent memory.AgentID, from Mark) (bool, error) {
 	page, err := s.Memory.ChangedSince(ctx, agent, from, pageOf)
-	if errors.Is(err, memory.ErrNotFound) && from != (Mark{}) {
+	first := from == (Mark{})
+	if errors.Is(err, memory.ErrNotFound) && !first {
 		// The memory was made anew. What was spoken of stays known by its items.
+		first = true
 		page, err = s.Memory.ChangedSince(ctx, agent, Mark{}, pageOf)
 	}
 	if errors.Is(err, memory.ErrNotFound) {
@@ -177,13 +179,19 @@ func (s *Service) followPage(ctx context.Context, agent memory.AgentID, from Mar
 	if err != nil {
 		return false, err
 	}
-	st := propose(page.Items, w)
-	st.from, st.to = from, page.Last
 	store, release, err := s.Write(ctx, agent)
 	if err != nil {
 		return false, err
 	}
 	defer release()
+	if w.since, err = store.since(ctx); err != nil {
+		return false, err
+	}
+	if first {
+		w.since = w.now.Add(-firstNews)
+	}
+	st := propose(page.Items, w)
+	st.from, st.to, st.since = from, page.Last, w.since
 	return page.More, store.advance(ctx, st)
 }
 
@@ -268,67 +276,6 @@ func (s *Service) resettle(ctx context.Context, agent memory.AgentID) error {
 		}
 	}
 	return nil
-}
-
-// Notice is what a look at memory wants a person to know.
-type Notice struct {
-	Trigger Trigger  // Verify, Stale or Contradiction
-	Items   []string // ids or handles of memories
-}
-
-// leads is how a message of a notice begins.
-var leads = map[Trigger]string{
-	Verify:        "Is this still right?",
-	Stale:         "This was important, and has not come up for long. Shall I keep it?",
-	Contradiction: "These do not go together. Which one is right?",
-}
-
-// Notice makes messages of what maintenance found, one for each trigger and
-// person, and sends what may be sent. An item is spoken of once for a trigger, how
-// often it is found. Items that are not there are left out.
-func (s *Service) Notice(ctx context.Context, agent memory.AgentID, found ...Notice) error {
-	set, err := s.Settings(agent)
-	if err != nil || !set.Enabled {
-		return err
-	}
-	ctx, done, err := s.Hold.Begin(ctx, agent)
-	if err != nil {
-		return err
-	}
-	defer done()
-	var drafts []Draft
-	for _, n := range found {
-		lead, known := leads[n.Trigger]
-		if !known {
-			return memory.Errorf(memory.ErrInvalid, "a notice cannot be of trigger %q", n.Trigger)
-		}
-		items, err := s.Memory.Find(ctx, agent, n.Items)
-		if err != nil {
-			return err
-		}
-		w, err := s.look(ctx, agent, items)
-		if err != nil {
-			return err
-		}
-		for _, it := range items {
-			d := Draft{Trigger: n.Trigger, Lead: lead, Memories: []Ref{{ID: it.ID, Handle: it.Handle, Text: line(it.Content)}}}
-			d.Address, d.Hold, d.Reason = w.address(it.Evidence)
-			drafts = join(drafts, d)
-		}
-	}
-	if len(drafts) == 0 {
-		return nil
-	}
-	store, release, err := s.Write(ctx, agent)
-	if err != nil {
-		return err
-	}
-	defer release()
-	if err := store.note(ctx, drafts); err != nil {
-		return err
-	}
-	_, err = s.send(ctx, agent, set)
-	return err
 }
 
 // deliver brings an agent's ledger up to date and carries on to its routes what

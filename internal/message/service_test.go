@@ -424,18 +424,73 @@ func TestAgentsWriteToEachOther(t *testing.T) {
 	}
 }
 
-func TestNoticesOfMaintenance(t *testing.T) {
-	ctx, r := context.Background(), newRoom(t)
+func TestWhatMaintenanceMarksIsAskedOnceForEachReason(t *testing.T) {
+	r := newRoom(t)
+	r.set.Cooldown = 0
 	it := r.learn("s1", "Mara works at Acme.", func(it *Sourced) { it.Importance = 3 })
-	for range 3 { // each week it is found again
-		if err := r.service.Notice(ctx, agent, Notice{Verify, []string{it.ID, "MEM-99"}}, Notice{Stale, []string{it.Handle}}); err != nil {
-			t.Fatal(err)
+	r.update()
+	var texts []string
+	look := func(marks ...string) {
+		t.Helper()
+		r.at = r.at.AddDate(0, 0, 14)
+		it = r.change(it, func(it *Sourced) { it.Verify = marks })
+		for _, m := range r.update() {
+			texts = append(texts, string(m.Trigger)+": "+m.Text)
 		}
-		r.at = r.at.AddDate(0, 0, 7)
 	}
-	in := r.inbox()
-	if len(in) != 2 || in[1].Text != "Is this still right?\n- Mara works at Acme. [MEM-1]" || in[0].Trigger != Stale {
-		t.Errorf("inbox %+v", in)
+	look(memory.MarkOld)
+	look(memory.MarkOld) // found again after two weeks
+	look()
+	look(memory.MarkOld)
+	look(memory.MarkOld, memory.MarkLowConfidence)
+	look(memory.MarkContradicts + "MEM-2")
+	want := []string{
+		"verify: Is this still right?\n- Mara works at Acme. (not confirmed for a long time) [MEM-1]",
+		"verify: Is this still right?\n- Mara works at Acme. (low confidence) [MEM-1]",
+		"contradiction: These do not go together. Which one is right?\n- Mara works at Acme. (contradicts MEM-2) [MEM-1]",
+	}
+	if fmt.Sprintf("%q", texts) != fmt.Sprintf("%q", want) {
+		t.Errorf("asked %q, want %q", texts, want)
+	}
+	for range 30 {
+		r.learn("s1", "An important thing.", func(it *Sourced) {
+			it.Checkpoint, it.Verify = "", []string{memory.MarkOld}
+		})
+	}
+	if sent := r.update(); len(sent) != 1 || sent[0].Trigger != Stale || len(sent[0].Memories) != mostAsked || !strings.Contains(sent[0].Text, "22 more: openclawssy memory list --verify") {
+		t.Errorf("sent %+v", sent)
+	}
+}
+
+// TestAnOldHistoryIsNoNews has a ledger begin over memories that were there before,
+// and memory that was made anew under a ledger.
+func TestAnOldHistoryIsNoNews(t *testing.T) {
+	r := newRoom(t)
+	for i := range pageOf + 100 { // more than one page
+		r.learn("s1", fmt.Sprint("Known before ", i), func(it *Sourced) {
+			it.CreatedAt, it.ChangedAt = r.at.AddDate(0, 0, -1), r.at.AddDate(0, 0, -1)
+			it.Verify = []string{memory.MarkOld}
+		})
+	}
+	r.learn("s1", "An imported one.", func(it *Sourced) { it.Evidence[0].SourceID = "D1:3" })
+	long := r.learn("s1", "Said long ago, distilled now.")
+	r.turns[long.Evidence[0].EventID] = Turn{Session: "s1", Time: r.at.AddDate(0, 0, -8)}
+	if sent, held := r.update(), r.held(); len(sent)+len(held) != 0 {
+		t.Fatalf("sent %+v, held %+v", sent, held)
+	}
+	r.at = r.at.Add(3 * time.Hour)
+	r.learn("s1", "This is new.")
+	r.at = r.at.Add(2 * time.Hour)
+	if sent := r.update(); len(sent) != 1 || !strings.Contains(sent[0].Text, "This is new.") {
+		t.Fatalf("sent %+v", sent)
+	}
+	// A memory of other ids, as after another history was restored: the mark is none
+	// of it.
+	r.items[agent] = nil
+	r.learn("s1", "Of the other history.", func(it *Sourced) { it.CreatedAt = r.at.Add(-2 * time.Hour) })
+	r.at = r.at.Add(24 * time.Hour)
+	if sent, held := r.update(), r.held(); len(sent)+len(held) != 0 {
+		t.Errorf("sent %+v, held %+v", sent, held)
 	}
 }
 

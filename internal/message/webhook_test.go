@@ -2,6 +2,7 @@ package message
 
 import (
 	"context"
+	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -279,8 +280,10 @@ func child() {
 	ctx, now := context.Background(), childStart.Add(time.Duration(round)*10*time.Minute)
 	s, err := Open(ctx, filepath.Join(parts[0], "a.db"), Options{Agent: agent, Redact: stars{}, Now: func() time.Time { return now }})
 	fail(err)
-	fail(s.note(ctx, []Draft{{Trigger: Verify, Lead: "Is this still right?", Memories: []Ref{{ID: "mem_1", Handle: "MEM-1", Text: "One."}},
-		Address: Address{SessionID: "s1", Channel: "cli", UserID: "mara", Private: true}}}))
+	fail(s.update(ctx, func(tx *sql.Tx) error {
+		return s.tell(ctx, tx, []Draft{{Trigger: Verify, Lead: "Is this still right?", Memories: []Ref{{ID: "mem_1", Handle: "MEM-1", Text: "One."}},
+			Address: Address{SessionID: "s1", Channel: "cli", UserID: "mara", Private: true}}}, now)
+	}))
 	_, err = s.release(ctx, Settings{Enabled: true, DailyCap: 5, Routes: []string{WebhookRoute}})
 	fail(err)
 	list, err := s.claim(ctx)

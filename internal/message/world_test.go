@@ -174,7 +174,7 @@ const agent memory.AgentID = "a"
 // learn adds an item that a checkpoint made of a turn in a session.
 func (r *room) learn(session, content string, edit ...func(*Sourced)) Sourced {
 	r.last++
-	it := Sourced{Checkpoint: "checkpoint-1", Item: memory.Item{ID: fmt.Sprintf("mem_%d", r.last), Handle: fmt.Sprintf("MEM-%d", r.last), Kind: memory.KindFact, Title: content, Content: content,
+	it := Sourced{Checkpoint: "checkpoint-1", ChangedAt: r.at, Item: memory.Item{ID: fmt.Sprintf("mem_%d", r.last), Handle: fmt.Sprintf("MEM-%d", r.last), Kind: memory.KindFact, Title: content, Content: content,
 		Importance: 4, Confidence: .9, Status: memory.Active, Trust: memory.TrustUser, CreatedAt: r.at, UpdatedAt: r.at, Version: 1,
 		Evidence: []memory.Evidence{{EventID: fmt.Sprintf("evt_%d", r.last), Seq: int64(r.last)}}}}
 	if session != "" {
@@ -189,6 +189,7 @@ func (r *room) learn(session, content string, edit ...func(*Sourced)) Sourced {
 
 // change adds a change of an item.
 func (r *room) change(it Sourced, edit func(*Sourced)) Sourced {
+	it.ChangedAt = r.at
 	edit(&it)
 	it.Version++
 	r.items[agent] = append(r.items[agent], it)

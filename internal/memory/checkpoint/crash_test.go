@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,12 +18,19 @@ import (
 
 const (
 	childVariable = "CHECKPOINT_TEST_CHILD"
-	shortLease    = 100 * time.Millisecond // so that runs end and begin between two kills
+	firstVariable = "CHECKPOINT_TEST_FIRST" // number of the first thing that a child says
+	mostSaid      = 1000                    // by one child: without a disk to wait for it would say ten times as much
+	shortLease    = 100 * time.Millisecond  // so that runs end and begin between two kills
 )
 
 // runChild says things and makes checkpoints until it is killed, and prints the
 // id of each turn that is durable.
 func runChild(dir string) int {
+	first, err := strconv.Atoi(os.Getenv(firstVariable))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	w, err := openWorld(dir, &echo{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -32,9 +40,9 @@ func runChild(dir string) int {
 	var wg sync.WaitGroup
 	ctx := context.Background()
 	wg.Go(func() {
-		for i := 0; ; i++ {
+		for i := range mostSaid {
 			done, err := w.log.Write(ctx, memory.Event{Type: memory.UserMessage, Origin: memory.OriginUser, SessionID: "s1",
-				Text: sayings(rand.IntN(1e9), 1)[0]})
+				Text: sayings(first+i, 1)[0]})
 			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
@@ -57,7 +65,8 @@ func runChild(dir string) int {
 
 // TestKilledWhereverItIs kills processes that say things and make checkpoints,
 // two at a time on one agent. Whatever was acknowledged must be distilled once,
-// or still to come; nothing else may be there.
+// or still to come; nothing else may be there. No two of them say the same: that
+// would be one item, which rests on both.
 func TestKilledWhereverItIs(t *testing.T) {
 	rounds := 8
 	if testing.Short() {
@@ -65,12 +74,15 @@ func TestKilledWhereverItIs(t *testing.T) {
 	}
 	dir := t.TempDir()
 	var acked []string
+	children := 0
 	for round := range rounds {
 		var mu sync.Mutex
 		var wg sync.WaitGroup
 		for range 1 + round%2 {
+			first := 1 + children*mostSaid
+			children++
 			wg.Go(func() {
-				ids, err := runAndKill(dir, time.Duration(30+rand.IntN(300))*time.Millisecond)
+				ids, err := runAndKill(dir, first, time.Duration(30+rand.IntN(300))*time.Millisecond)
 				if err != nil {
 					t.Error(err)
 				}
@@ -129,11 +141,11 @@ func TestKilledWhereverItIs(t *testing.T) {
 	}
 }
 
-// runAndKill runs a child on dir, kills it after a while, and returns what it
+// runAndKill runs a child on dir that says things from a number on, kills it after a while, and returns what it
 // acknowledged.
-func runAndKill(dir string, after time.Duration) ([]string, error) {
+func runAndKill(dir string, first int, after time.Duration) ([]string, error) {
 	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), childVariable+"="+dir)
+	child.Env = append(os.Environ(), childVariable+"="+dir, firstVariable+"="+strconv.Itoa(first))
 	var stderr strings.Builder
 	child.Stderr = &stderr
 	out, err := child.StdoutPipe()

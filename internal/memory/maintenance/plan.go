@@ -39,15 +39,6 @@ const (
 	mostStale     = 2  // importance above which nothing is stale
 )
 
-// The marks. Each reads on from "to verify: ".
-const (
-	MarkLowConfidence = "low confidence"
-	MarkContradicts   = "contradicts " // and handles
-	MarkOld           = "not confirmed for a long time"
-	MarkParked        = "rests on events that could not be distilled yet"
-	MarkGone          = "rests on events that were forgotten"
-)
-
 // timeless are the kinds of what happened once: it does not grow old.
 var timeless = map[string]bool{memory.KindEvent: true, memory.KindDecision: true, memory.KindLesson: true}
 
@@ -458,19 +449,19 @@ func (s *Survey) marks(e *entry) []string {
 	}
 	var marks []string
 	if e.confidence < lowConfidence {
-		marks = append(marks, MarkLowConfidence)
+		marks = append(marks, memory.MarkLowConfidence)
 	}
 	if handles := s.contradicted(e); len(handles) > 0 {
-		marks = append(marks, MarkContradicts+strings.Join(handles[:min(namedContrary, len(handles))], ", "))
+		marks = append(marks, memory.MarkContradicts+strings.Join(handles[:min(namedContrary, len(handles))], ", "))
 	}
 	if s.set.VerifyDays > 0 && !timeless[e.kind] && e.lastUse(time.Time{}).Before(s.at.Add(-time.Duration(s.set.VerifyDays)*day)) {
-		marks = append(marks, MarkOld)
+		marks = append(marks, memory.MarkOld)
 	}
 	if (e.onParked || e.provisional) && e.verified == nil {
-		marks = append(marks, MarkParked)
+		marks = append(marks, memory.MarkParked)
 	}
 	if e.onGone && e.verified == nil {
-		marks = append(marks, MarkGone)
+		marks = append(marks, memory.MarkGone)
 	}
 	return marks
 }
@@ -490,7 +481,7 @@ func (s *Survey) contradicted(e *entry) []string {
 }
 
 // isContradiction reports whether a mark says that the item contradicts another.
-func isContradiction(mark string) bool { return strings.HasPrefix(mark, MarkContradicts) }
+func isContradiction(mark string) bool { return strings.HasPrefix(mark, memory.MarkContradicts) }
 
 // fresh returns the marks that were not there before.
 func fresh(marks, before []string) []string {

@@ -73,9 +73,6 @@ type Options struct {
 	// Compact lets the agent's databases give back what they no longer need, in
 	// small steps, and returns how many bytes that were. It may be nil.
 	Compact func(ctx context.Context, agent memory.AgentID) (int64, error)
-	// Tell hears what was found before it is marked, so that it is told although the
-	// process dies in between; whoever hears it twice says it once. It may be nil.
-	Tell func(ctx context.Context, agent memory.AgentID, found []Finding) error
 	// Scheduled is called at the end of a run of the schedule. It may be nil.
 	Scheduled func(ctx context.Context, agent memory.AgentID) error
 	Now       func() time.Time
@@ -285,7 +282,7 @@ func (r *run) find(changes []Change) {
 			switch {
 			case isContradiction(reason):
 				f.Kind = FoundContradiction
-			case reason == MarkOld && c.Importance >= important && f.Kind == FoundVerify:
+			case reason == memory.MarkOld && c.Importance >= important && f.Kind == FoundVerify:
 				f.Kind = FoundStale
 			}
 		}
@@ -316,11 +313,6 @@ func (r *run) carryOut(ctx context.Context) error {
 
 // change changes the items, and packs.
 func (r *run) change(ctx context.Context, lease working.Lease) error {
-	if len(r.res.Found) > 0 && r.opts.Tell != nil {
-		if err := r.opts.Tell(ctx, r.agent, r.res.Found); err != nil {
-			return fmt.Errorf("tell what was found: %w", err)
-		}
-	}
 	if len(r.res.Changes) > 0 {
 		if err := r.apply(ctx, lease); err != nil {
 			return err

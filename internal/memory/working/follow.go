@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
@@ -20,7 +21,8 @@ type Since struct {
 // Sourced is an item as it is now, and where it came from.
 type Sourced struct {
 	memory.Item
-	Checkpoint string // id of the checkpoint that made it; "" for none
+	Checkpoint string    // id of the checkpoint that made it; "" for none
+	ChangedAt  time.Time // of its newest version; a mark to be verified leaves UpdatedAt as it was
 }
 
 // Mark is a place in the history of items: a change, and an item that it
@@ -119,6 +121,11 @@ func withCheckpoints(ctx context.Context, tx *sql.Tx, items []memory.Item) ([]So
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return nil, err
 		}
+		var at int64
+		if err := tx.QueryRowContext(ctx, `SELECT at FROM revisions WHERE number = ? ORDER BY version DESC LIMIT 1`, number).Scan(&at); err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return nil, err
+		}
+		out[i].ChangedAt = time.UnixMilli(at).UTC()
 	}
 	return out, nil
 }
