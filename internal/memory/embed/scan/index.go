@@ -1,0 +1,238 @@
+package scan
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
+)
+
+const (
+	// FastLimit is how many bytes of codes a scan may pass over and still leave
+	// most of a recall's 50 ms to others: a million vectors of 384 numbers.
+	// Memory gives 10 to 20 bytes a nanosecond.
+	FastLimit = 1_000_000 * 384
+	// PlainLimit is the same for the kernel in plain Go, which multiplies about
+	// two numbers a nanosecond and core.
+	PlainLimit = FastLimit / 8
+)
+
+// blockRows is how many vectors stand together. It is the unit of work that a
+// core takes: long enough that a call into C costs nothing beside it, short
+// enough that cores finish together. Only the last block grows, so what is
+// there is never copied as a whole.
+const blockRows = 1024
+
+// Index holds vectors of one dimension under ids. The zero value is of no use;
+// see New. All methods may be called from any goroutine: searches go on beside
+// each other, a change waits for those under way and is seen whole or not at all.
+type Index struct {
+	dim    int
+	kernel kernel
+
+	mu     sync.RWMutex
+	blocks []*block      // all full but the last
+	at     map[int64]int // id to position: block·blockRows + row
+}
+
+// block is up to blockRows rows, each of their parts beside each other.
+type block struct {
+	ids   []int64
+	scale []float32
+	slack []float32
+	codes []int8
+	fine  []int16
+}
+
+// New returns an empty index for vectors of dim numbers, 1 to MaxDim, with the
+// fastest kernel that this build and processor have.
+func New(dim int) (*Index, error) {
+	return newIndex(dim, kernels()[0])
+}
+
+func newIndex(dim int, k kernel) (*Index, error) {
+	if dim < 1 || dim > MaxDim {
+		return nil, &memory.FieldError{Field: "dimensions", Reason: fmt.Sprintf("must be between 1 and %d, not %d", MaxDim, dim),
+			Hint: "check the embedding model and its dimension"}
+	}
+	return &Index{dim: dim, kernel: k, at: map[int64]int{}}, nil
+}
+
+// Dim returns how many numbers a vector has.
+func (x *Index) Dim() int { return x.dim }
+
+// Kernel returns the name of the code that scans: "c-avx512vnni", "c-avx2",
+// "c-neon", "c", "go-avx512", "go-avx2" or "go".
+func (x *Index) Kernel() string { return x.kernel.name }
+
+// Len returns how many vectors there are.
+func (x *Index) Len() int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return len(x.at)
+}
+
+// Slow says that the index has outgrown a scan: it still finds the nearest
+// vectors, but leaves less than half of the time that a recall has.
+func (x *Index) Slow() bool { return x.Len() > x.slowAbove() }
+
+// slowAbove returns how many vectors a scan can pass over within its limit.
+func (x *Index) slowAbove() int {
+	if x.kernel.fast {
+		return FastLimit / padded(x.dim)
+	}
+	return PlainLimit / padded(x.dim)
+}
+
+// Bytes returns how much memory the vectors take, without the map of ids: three
+// bytes a number and 16 a vector, and what the last block has in reserve.
+func (x *Index) Bytes() int64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var n int64
+	for _, b := range x.blocks {
+		n += int64(8*cap(b.ids) + 4*cap(b.scale) + 4*cap(b.slack) + cap(b.codes) + 2*cap(b.fine))
+	}
+	return n
+}
+
+// Set stores the vector under the id, in place of what was there. It keeps its
+// direction only, and no reference to the slice. A vector that does not pass
+// Check is refused and changes nothing.
+func (x *Index) Set(id int64, vector []float32) error {
+	r := newRow(x.dim)
+	if err := r.set(vector); err != nil {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.blocks = put(x.blocks, x.at, id, r)
+	return nil
+}
+
+// Delete removes the vector of the id and says whether there was one.
+func (x *Index) Delete(id int64) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	pos, known := x.at[id]
+	if !known {
+		return false
+	}
+	// The last one takes its place.
+	end := len(x.blocks) - 1
+	last := x.blocks[end]
+	i := len(last.ids) - 1
+	moved := last.ids[i]
+	x.blocks[pos/blockRows].set(pos%blockRows, moved, last.row(i, x.dim))
+	x.at[moved] = pos
+	delete(x.at, id)
+	last.truncate(i, x.dim)
+	if i == 0 {
+		x.blocks[end] = nil
+		x.blocks = x.blocks[:end]
+	}
+	return true
+}
+
+// Load replaces everything in the index by what rows hands to put, one call a
+// vector; a later vector of the same id replaces the earlier. The slice may be
+// used again after put. Searches see what was there before until rows is done.
+// When put or rows fails, Load returns that error and the index stays as it was.
+func (x *Index) Load(rows func(put func(id int64, vector []float32) error) error) error {
+	var blocks []*block
+	at := map[int64]int{}
+	r := newRow(x.dim)
+	err := rows(func(id int64, vector []float32) error {
+		if err := r.set(vector); err != nil {
+			return fmt.Errorf("vector %d: %w", id, err)
+		}
+		blocks = put(blocks, at, id, r)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.blocks, x.at = blocks, at
+	return nil
+}
+
+// Vector returns the vector of the id, scaled to length one, and whether there
+// is one. The slice belongs to the caller.
+func (x *Index) Vector(id int64) ([]float32, bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	pos, known := x.at[id]
+	if !known {
+		return nil, false
+	}
+	return x.row(pos).vector(), true
+}
+
+// row returns the row at the position; it shares the block's memory.
+func (x *Index) row(pos int) row { return x.blocks[pos/blockRows].row(pos%blockRows, x.dim) }
+
+// put copies the row into the blocks, where at says or at the end.
+func put(blocks []*block, at map[int64]int, id int64, r row) []*block {
+	if pos, known := at[id]; known {
+		blocks[pos/blockRows].set(pos%blockRows, id, r)
+		return blocks
+	}
+	if len(blocks) == 0 || len(blocks[len(blocks)-1].ids) == blockRows {
+		blocks = append(blocks, &block{})
+	}
+	end := len(blocks) - 1
+	b := blocks[end]
+	at[id] = end*blockRows + len(b.ids)
+	b.append(id, r, end > 0)
+	return blocks
+}
+
+// append adds a row. A block that follows another makes room for all its rows at
+// once; the first starts small, as many agents have few vectors.
+func (b *block) append(id int64, r row, whole bool) {
+	if len(b.ids) == cap(b.ids) {
+		room := min(blockRows, max(16, 2*len(b.ids)))
+		if whole {
+			room = blockRows
+		}
+		b.ids = grown(b.ids, room)
+		b.scale = grown(b.scale, room)
+		b.slack = grown(b.slack, room)
+		b.codes = grown(b.codes, room*len(r.codes))
+		b.fine = grown(b.fine, room*len(r.fine))
+	}
+	b.ids = append(b.ids, id)
+	b.scale = append(b.scale, r.scale)
+	b.slack = append(b.slack, r.slack)
+	b.codes = append(b.codes, r.codes...)
+	b.fine = append(b.fine, r.fine...)
+}
+
+// grown returns a copy with exactly this capacity.
+func grown[T any](s []T, capacity int) []T {
+	return append(make([]T, 0, capacity), s...)
+}
+
+// row returns row i; it shares the block's memory.
+func (b *block) row(i, dim int) row {
+	width := padded(dim)
+	return row{scale: b.scale[i], slack: b.slack[i], codes: b.codes[i*width : (i+1)*width], fine: b.fine[i*dim : (i+1)*dim]}
+}
+
+// set overwrites row i.
+func (b *block) set(i int, id int64, r row) {
+	b.ids[i], b.scale[i], b.slack[i] = id, r.scale, r.slack
+	copy(b.codes[i*len(r.codes):], r.codes)
+	copy(b.fine[i*len(r.fine):], r.fine)
+}
+
+// truncate leaves the first n rows, and nothing of the others in memory.
+func (b *block) truncate(n, dim int) {
+	clear(b.ids[n:])
+	clear(b.codes[n*padded(dim):])
+	clear(b.fine[n*dim:])
+	b.ids, b.scale, b.slack = b.ids[:n], b.scale[:n], b.slack[:n]
+	b.codes, b.fine = b.codes[:n*padded(dim)], b.fine[:n*dim]
+}

@@ -1,0 +1,40 @@
+//go:build cgo
+
+package scan
+
+/*
+#cgo CFLAGS: -O3
+#cgo noescape scan_dots
+#cgo nocallback scan_dots
+#cgo noescape scan_can
+#cgo nocallback scan_can
+#include "kernel.h"
+*/
+import "C"
+
+// cKernels returns the kernels in C that this processor can run, best first.
+func cKernels() []kernel {
+	var out []kernel
+	for _, k := range []struct {
+		name string
+		id   C.int
+	}{
+		{"c-avx512vnni", C.SCAN_AVX512VNNI},
+		{"c-avx2", C.SCAN_AVX2},
+		{"c-neon", C.SCAN_NEON},
+		{"c", C.SCAN_PLAIN},
+	} {
+		if C.scan_can(k.id) == 0 {
+			continue
+		}
+		out = append(out, kernel{name: k.name, fast: true, dots: func(out []int32, codes []int8, query []int16) {
+			if len(out) == 0 {
+				return
+			}
+			_, _ = codes[len(out)*len(query)-1], query[lanes-1] // C does not check
+			C.scan_dots(k.id, (*C.int32_t)(&out[0]), (*C.int8_t)(&codes[0]), (*C.int16_t)(&query[0]),
+				C.long(len(out)), C.long(len(query)))
+		}})
+	}
+	return out
+}
