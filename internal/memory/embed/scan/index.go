@@ -33,6 +33,7 @@ type Index struct {
 	mu     sync.RWMutex
 	blocks []*block      // all full but the last
 	at     map[int64]int // id to position: block·blockRows + row
+	slack  float32       // no row's slack was larger since Load
 }
 
 // block is up to blockRows rows, each of their parts beside each other.
@@ -107,6 +108,7 @@ func (x *Index) Set(id int64, vector []float32) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.blocks = put(x.blocks, x.at, id, r)
+	x.slack = max(x.slack, r.slack)
 	return nil
 }
 
@@ -141,12 +143,14 @@ func (x *Index) Delete(id int64) bool {
 func (x *Index) Load(rows func(put func(id int64, vector []float32) error) error) error {
 	var blocks []*block
 	at := map[int64]int{}
+	var slack float32
 	r := newRow(x.dim)
 	err := rows(func(id int64, vector []float32) error {
 		if err := r.set(vector); err != nil {
 			return fmt.Errorf("vector %d: %w", id, err)
 		}
 		blocks = put(blocks, at, id, r)
+		slack = max(slack, r.slack)
 		return nil
 	})
 	if err != nil {
@@ -154,7 +158,7 @@ func (x *Index) Load(rows func(put func(id int64, vector []float32) error) error
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.blocks, x.at = blocks, at
+	x.blocks, x.at, x.slack = blocks, at, slack
 	return nil
 }
 

@@ -57,11 +57,11 @@ func (x *Index) Search(query []float32, k int, keep func(id int64) bool) (Found,
 	if n == 0 {
 		return found, nil
 	}
-	dots := make([]int32, n)
-	total := x.scan(p, dots)
+	about := make([]float32, n)
+	total := x.scan(p, about)
 	found.Mean, found.Std = total.moments(n)
 
-	near := x.candidates(p, dots, k, keep)
+	near := x.candidates(p, about, k, keep)
 	slices.SortFunc(near, func(a, b candidate) int { return cmp.Compare(b.most, a.most) })
 	best := ranking{k: k, hits: found.Hits}
 	for _, c := range near {
@@ -100,23 +100,23 @@ func (x *Index) id(pos int) int64 { return x.blocks[pos/blockRows].ids[pos%block
 // them takes some ten times as long as waking it.
 const parallelBytes = 2 << 20
 
-// scan multiplies the codes of all rows with those of the query into dots, by
-// position, on as many cores as it is worth.
-func (x *Index) scan(p probe, dots []int32) sums {
-	workers := min(runtime.GOMAXPROCS(0), len(x.blocks), 1+len(dots)*len(p.codes)/parallelBytes)
+// scan multiplies the codes of all rows with those of the query and sets about to
+// the cosines that they give, by position, on as many cores as it is worth.
+func (x *Index) scan(p probe, about []float32) sums {
+	workers := min(runtime.GOMAXPROCS(0), len(x.blocks), 1+len(about)*len(p.codes)/parallelBytes)
 	totals := make([]sums, workers)
 	var next atomic.Int64
 	work := func(total *sums) {
 		var local sums
+		var dots [blockRows]int32
 		for {
 			i := int(next.Add(1)) - 1
 			if i >= len(x.blocks) {
 				break
 			}
 			b := x.blocks[i]
-			out := dots[i*blockRows:][:len(b.ids)]
-			x.kernel.dots(out, b.codes, p.codes)
-			local.add(out, b.scale, p.scale)
+			x.kernel.dots(dots[:len(b.ids)], b.codes, p.codes)
+			local.add(about[i*blockRows:], dots[:len(b.ids)], b.scale, p.scale)
 		}
 		*total = local
 	}
@@ -140,12 +140,14 @@ type sums struct{ first, second int64 }
 
 const sumUnit = 1 << 18
 
-func (s *sums) add(dots []int32, scale []float32, query float64) {
-	scale = scale[:len(dots)]
-	unit := query * sumUnit
+// add turns the sums of products of a block into cosines and counts them.
+func (s *sums) add(about []float32, dots []int32, scale []float32, query float64) {
+	scale, about = scale[:len(dots)], about[:len(dots)]
 	var first, second int64
 	for i, d := range dots {
-		n := int64(float64(d) * float64(scale[i]) * unit)
+		cos := float64(d) * float64(scale[i]) * query
+		about[i] = float32(cos)
+		n := int64(cos * sumUnit)
 		first += n
 		second += n * n
 	}
@@ -166,34 +168,45 @@ type candidate struct {
 	most float64
 }
 
-// candidates returns the accepted rows that may be among the best k: those whose
-// cosine can reach the k-th largest of what the cosines are at least.
-func (x *Index) candidates(p probe, dots []int32, k int, keep func(int64) bool) []candidate {
-	var near []candidate
-	least := make([]float64, 0, min(k, len(dots))) // the k largest lower bounds, a heap with the smallest on top
-	floor := math.Inf(-1)
-	for n, b := range x.blocks {
-		for i, d := range dots[n*blockRows:][:len(b.ids)] {
-			about := float64(d) * float64(b.scale[i]) * p.scale
-			margin := p.bound(b.slack[i])
-			if about+margin < floor || keep != nil && !keep(b.ids[i]) {
-				continue
-			}
-			near = append(near, candidate{pos: n*blockRows + i, most: about + margin})
-			if len(least) < k {
-				least = append(least, about-margin)
-				up(least, func(a, b float64) bool { return a < b })
-			} else if about-margin > least[0] {
-				least[0] = about - margin
-				down(least, func(a, b float64) bool { return a < b })
-			}
-			if len(least) == k {
-				floor = least[0]
-			}
+// candidates returns the accepted rows that may be among the best k. The k rows
+// whose codes promise most are scored in full; the worst of them is a score that
+// the best k all reach, and every row whose bound reaches it is a candidate.
+func (x *Index) candidates(p probe, about []float32, k int, keep func(int64) bool) []candidate {
+	seeds := ranking{k: min(k, len(about))}
+	floor := float32(math.Inf(-1))
+	for pos, a := range about {
+		if a < floor || keep != nil && !keep(x.id(pos)) {
+			continue
+		}
+		seeds.add(Hit{ID: int64(pos), Score: float64(a)})
+		if seeds.full() {
+			floor = float32(seeds.hits[0].Score)
 		}
 	}
-	return slices.DeleteFunc(near, func(c candidate) bool { return c.most < floor })
+	least := math.Inf(-1)
+	if len(seeds.hits) == k {
+		least = 1
+		for _, s := range seeds.hits {
+			least = min(least, x.row(int(s.ID)).cosine(p.vector, p.length))
+		}
+	}
+	// The widest bound of all rows rules out most at the price of a comparison.
+	cut := float32(least - p.bound(x.slack) - rounding)
+	var near []candidate
+	for pos, a := range about {
+		if a < cut {
+			continue
+		}
+		most := float64(a) + p.bound(x.blocks[pos/blockRows].slack[pos%blockRows]) + rounding
+		if clamp(most) >= least && (keep == nil || keep(x.id(pos))) {
+			near = append(near, candidate{pos: pos, most: most})
+		}
+	}
+	return near
 }
+
+// rounding is more than what a cosine loses as a float32, twice over.
+const rounding = 2e-7
 
 // ranking keeps the best k hits, a heap with the worst on top.
 type ranking struct {
