@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,6 +61,46 @@ func (h *house) endErasure(ctx context.Context, agent memory.AgentID) {
 	if err := h.erasure.Resume(context.WithoutCancel(ctx), agent); err != nil {
 		h.log.Error().Err(err).Str("agent", string(agent)).Msg("an erasure that was interrupted could not be ended; it is tried again at the next opening")
 	}
+}
+
+// forgotten takes what a forgotten memory said out of the log, and out of what the
+// graph was told of tools and messages.
+func (h *house) forgotten(ctx context.Context, agent memory.AgentID, was memory.Item) error {
+	ctx, done, err := h.hold(erasure.Files)(ctx, agent)
+	if err != nil {
+		return err
+	}
+	defer done()
+	t := care.Forgetting(was)
+	if err := h.erasure.Blot(ctx, agent, t); err != nil {
+		return memory.WithHint(fmt.Errorf("it is forgotten, but its text may still stand in the event log: %w", err), "forget it again")
+	}
+	for _, ev := range was.Evidence {
+		t.Texts = append(t.Texts, erasure.Needles(ev.Quote)...)
+	}
+	t.Prepare()
+	if t.Finder().Empty() {
+		return nil
+	}
+	store, release, err := h.readGraph(ctx, agent)
+	if errors.Is(err, memory.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	holds, err := store.Holds(ctx, t.Finder().In)
+	release()
+	if err != nil || !holds {
+		return err
+	}
+	store, release, err = h.graphs.write(ctx, agent)
+	if err != nil {
+		return err
+	}
+	defer release()
+	_, err = store.EraseTold(ctx, t.Finder().In)
+	return err
 }
 
 // hold begins work on an agent that an erasure must not come in between of. What

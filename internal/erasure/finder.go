@@ -39,7 +39,7 @@ func Needles(text string) []string {
 	for line := range strings.Lines(text) {
 		for line = strings.TrimSpace(line); len(line) >= minNeedle; line = strings.TrimSpace(line) {
 			n := cut(line)
-			if piece := strings.TrimSpace(line[:n]); len(piece) >= minNeedle {
+			if piece := strings.Trim(line[:n], edges); len(piece) >= minNeedle {
 				out = append(out, piece)
 			}
 			line = line[n:]
@@ -47,6 +47,10 @@ func Needles(text string) []string {
 	}
 	return out
 }
+
+// edges are left off a needle's ends: in JSON they stand around any text, and would
+// be found where it only ends like the needle.
+const edges = "\" \t\r\\,:{}[]"
 
 // isJSON reports whether a text is JSON, or the beginning of some.
 func isJSON(s string) bool {
@@ -130,19 +134,24 @@ type place struct {
 	form   []byte
 	at     int
 	needle int
+	whole  bool
 }
 
 // NewFinder returns a finder of texts, each at least 8 bytes long (shorter ones
 // are left out), and of fold, which is found whatever its case; "" for none.
-func NewFinder(texts []string, fold string) *Finder {
+func NewFinder(texts []string, fold string) *Finder { return newFinder(texts, nil, fold) }
+
+// newFinder is NewFinder with ids too, behind the texts: an id is found where it is
+// not part of a longer one.
+func newFinder(texts, ids []string, fold string) *Finder {
 	f := &Finder{anchors: map[uint64][]place{}, longest: anchorBytes}
-	for i, text := range texts {
+	for i, text := range slices.Concat(texts, ids) {
 		for _, form := range forms(text) {
 			if len(form) < anchorBytes {
 				continue
 			}
 			at, key := f.anchorOf(form)
-			f.anchors[key] = append(f.anchors[key], place{form, at, i})
+			f.anchors[key] = append(f.anchors[key], place{form, at, i, i >= len(texts)})
 			f.longest = max(f.longest, len(form))
 		}
 	}
@@ -251,11 +260,17 @@ func (f *Finder) at(b []byte, i int, key uint64, visit func(Span) bool) bool {
 	for _, p := range f.anchors[key] {
 		start := i - p.at
 		if start >= 0 && start+len(p.form) <= len(b) && bytes.Equal(b[start:start+len(p.form)], p.form) &&
+			!(p.whole && (start > 0 && inID(b[start-1]) || start+len(p.form) < len(b) && inID(b[start+len(p.form)]))) &&
 			!visit(Span{start, start + len(p.form), p.needle}) {
 			return false
 		}
 	}
 	return true
+}
+
+// inID reports whether ids hold such a byte.
+func inID(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
 }
 
 func asciiLower(b []byte) []byte {

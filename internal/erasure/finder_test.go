@@ -76,7 +76,8 @@ func TestNeedles(t *testing.T) {
 		"JSON":       {`{"updated_at":"2026-05-08T10:00:00Z","a":{"content":"The word is \"quorvexil\"."},"id":"mem_01M80TR7YW19QHXW7GFY15TH66","n":[1,"another sentence"]}`, []string{`The word is "quorvexil".`, "another sentence"}},
 		"JSON twice": {`{"args":"{\"content\":\"The word is quorvexil.\"}"}`, []string{"The word is quorvexil."}},
 		"JSON cut":   {`[{"content_of_it":"The word is quorve`, []string{"The word is quorve"}},
-		"brackets":   {"[sighs] The word is quorvexil.", []string{"[sighs] The word is quorvexil."}},
+		"brackets":   {"[sighs] The word is quorvexil.", []string{"sighs] The word is quorvexil."}},
+		"quoted":     {`He said: "The word is quorvexil."`, []string{`He said: "The word is quorvexil.`}},
 		"an id":      {"evt_01M80TR7YW19QHXW7GFY15TH66", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,6 +85,16 @@ func TestNeedles(t *testing.T) {
 				t.Errorf("%q", got)
 			}
 		})
+	}
+}
+
+func TestIDsAreFoundWhole(t *testing.T) {
+	target := &Target{Sessions: []string{"session-number-7"}}
+	target.Prepare()
+	for in, want := range map[string]bool{`{"session":"session-number-7"}`: true, `"session-number-70"`: false, "my-session-number-7": false, "session-number-7": true} {
+		if got := target.Finder().In([]byte(in)); got != want {
+			t.Errorf("In(%q) = %v", in, got)
+		}
 	}
 }
 

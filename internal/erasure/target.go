@@ -36,6 +36,9 @@ type Target struct {
 	Before *time.Time `json:"before,omitempty"`
 	Texts  []string   `json:"texts"`           // needles
 	Match  string     `json:"match,omitempty"` // found whatever its case
+	// Forgets says that memories are forgotten, and not erased: the ids of the events
+	// that they rested on stay in the log, so that an erasure can still find those.
+	Forgets bool `json:"forgets,omitempty"`
 
 	finder   *Finder
 	seqs     map[int64]int // index in Events
@@ -53,13 +56,13 @@ func (t *Target) Prepare() {
 	if len(t.Texts) > maxNeedles {
 		t.Texts = t.Texts[:maxNeedles]
 	}
-	texts := slices.Clone(t.Texts)
+	ids := slices.Clone(t.Runs)
 	for _, s := range t.Sessions { // an id that is as long as a word is one
 		if len(s) >= minNeedle {
-			texts = append(texts, s)
+			ids = append(ids, s)
 		}
 	}
-	t.finder = NewFinder(append(texts, t.Runs...), t.Match)
+	t.finder = newFinder(t.Texts, ids, t.Match)
 	t.seqs, t.ids, t.items, t.cleaned, t.handles = map[int64]int{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for i, e := range t.Events {
 		t.seqs[e.Seq], t.ids[e.ID] = i, true

@@ -147,6 +147,9 @@ func EditChange(carried any, t *erasure.Target) (edited any, changed bool, err e
 		case t.Item(it.ID):
 			if it.Status != memory.Forgotten {
 				ch.Items[i], changed = tombstone(it), true
+				if t.Forgets {
+					ch.Items[i].Evidence = idsOf(it.Evidence)
+				}
 			}
 		case t.IsCleaned(it.ID) && quotes(it, t):
 			it.Title, it.Content, it.Reason, it.Metadata, it.Evidence = erasure.Mark, erasure.Mark, "", nil, []memory.Evidence{}
@@ -164,6 +167,15 @@ func EditChange(carried any, t *erasure.Target) (edited any, changed bool, err e
 	}
 	edited, err = encodeChange(ch)
 	return edited, err == nil, err
+}
+
+// idsOf is evidence without what it says.
+func idsOf(list []memory.Evidence) []memory.Evidence {
+	ids := make([]memory.Evidence, len(list))
+	for i, ev := range list {
+		ids[i] = memory.Evidence{EventID: ev.EventID, Seq: ev.Seq}
+	}
+	return ids
 }
 
 // editRecord takes out of the record of a batch what was refused of it, where the

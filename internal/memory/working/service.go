@@ -15,6 +15,9 @@ type Service struct {
 	read     memory.Borrow[*Store]
 	write    memory.Borrow[*Store]
 	episodes episodes
+	// OnForget is called with an item as it was before it was forgotten; without its
+	// text where that had happened before. It may be nil.
+	OnForget func(ctx context.Context, agent memory.AgentID, was memory.Item) error
 }
 
 // NewService returns a service over stores that are borrowed for reading and for
@@ -83,7 +86,14 @@ func (s *Service) Forget(ctx context.Context, agent memory.AgentID, in ForgetReq
 	if in.echoes, err = s.episodes.Echoes(ctx, agent, texts); err != nil {
 		return ForgetResult{}, fmt.Errorf("forget %s: look for answers that repeat it: %w", in.Handle, err)
 	}
-	return with(s.write, (*Store).Forget)(ctx, agent, in)
+	res, err := with(s.write, (*Store).Forget)(ctx, agent, in)
+	if err == nil && s.OnForget != nil {
+		err = s.OnForget(ctx, agent, got.Item)
+	}
+	if err != nil {
+		return res, fmt.Errorf("forget %s: %w", in.Handle, err)
+	}
+	return res, nil
 }
 
 func quotesOf(it memory.Item) []string {

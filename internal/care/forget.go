@@ -1,0 +1,68 @@
+package care
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/openclawssy/openclawssy/internal/erasure"
+	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/events"
+	"github.com/openclawssy/openclawssy/internal/memory/working"
+)
+
+// Forgetting returns what goes where a memory is forgotten: its words, in what was
+// written down of it and in what took its place. What was said stays.
+func Forgetting(was memory.Item) *erasure.Target {
+	t := &erasure.Target{Items: []erasure.Item{{ID: was.ID, Handle: was.Handle}}, Forgets: true}
+	if was.SupersededBy != "" {
+		t.Cleaned = []erasure.Item{{ID: was.SupersededBy}}
+	}
+	for _, text := range []string{was.Title, was.Content} {
+		t.Texts = append(t.Texts, erasure.Needles(text)...)
+	}
+	t.Prepare()
+	return t
+}
+
+// Blot takes a forgotten memory's words out of its earlier changes in the event
+// log, which keep their numbers, its id and the ids of what it rested on. Doing it
+// again does nothing. The caller keeps erasures out.
+func (s *Erasure) Blot(ctx context.Context, agent memory.AgentID, t *erasure.Target) (err error) {
+	dir, err := s.Dir(agent)
+	if err != nil {
+		return err
+	}
+	// Two rewrites of one log at a time would not do.
+	lock := flock.New(filepath.Join(dir, "memory", "forget.lock"), flock.SetPermissions(0o600))
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
+		return memory.Errorf(memory.ErrUnavailable, "wait for another memory to be forgotten: %w", err)
+	}
+	_, err = events.Rewrite(ctx, filepath.Join(dir, "memory", "events"), s.Log, events.Edits{
+		Wants: func(h events.Head) bool {
+			return h.Type == "" || h.Type == memory.MemoryChange || h.Type == memory.CheckpointEvent
+		},
+		Event: func(e *memory.Event) (bool, error) {
+			carried, has := e.Metadata[memory.MetaChange]
+			if !has {
+				return false, nil
+			}
+			edited, changed, err := working.EditChange(carried, t)
+			if changed {
+				e.Metadata[memory.MetaChange] = edited
+			}
+			return changed, err
+		},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = s.purge(ctx, agent, t)
+	return err
+}
+
+const lockPoll = 10 * time.Millisecond
