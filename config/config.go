@@ -156,6 +156,7 @@ type HTTP struct {
 	Origins        []string `json:"origins" jsonschema:"web origins whose pages may ask, such as https://example.org"`
 	TLSCertificate string   `json:"tls_certificate" jsonschema:"path of a PEM file; with it the server speaks TLS only"`
 	TLSKey         string   `json:"tls_key" jsonschema:"path of the PEM file of its key"`
+	MCPTools       []string `json:"mcp_tools" jsonschema:"operations that clients of the Model Context Protocol see at /mcp; all for every one; empty for eight of memory's"`
 	RatePerSecond  int      `json:"rate_per_second" jsonschema:"requests of one token"`
 	MaxConnections int      `json:"max_connections" jsonschema:"at the same time"`
 }

@@ -87,7 +87,10 @@ func (h *house) listen(ctx context.Context, address string, c *op.Catalog) (*cli
 	if err != nil {
 		return nil, err
 	}
-	server := h.httpServer(c, tokens)
+	server, err := h.httpServer(c, tokens)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
 	scheme := "http"
 	if certificate != nil {
 		scheme = "https"
@@ -125,8 +128,12 @@ func listenTCP(ctx context.Context, address string) (net.Listener, error) {
 }
 
 // httpServer makes the server of all agents.
-func (h *house) httpServer(c *op.Catalog, tokens *access.Store) *httpapi.Server {
+func (h *house) httpServer(c *op.Catalog, tokens *access.Store) (*httpapi.Server, error) {
 	cfg := h.cfg.HTTP
+	tools, err := h.mcpMount(c)
+	if err != nil {
+		return nil, err
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	h.countTurns(registry)
@@ -135,10 +142,11 @@ func (h *house) httpServer(c *op.Catalog, tokens *access.Store) *httpapi.Server 
 		Admin:  func(ctx context.Context, agent memory.AgentID) (any, error) { return h.sources.document(ctx, agent) },
 		Agents: func() ([]memory.AgentID, error) { return h.home.List() },
 		Audit:  h.audit, Hosts: cfg.Hosts, Origins: cfg.Origins,
+		Mounts:   []httpapi.Mount{tools},
 		Pages:    map[string]http.Handler{},
 		Limits:   httpapi.Limits{Rate: float64(cfg.RatePerSecond), Connections: cfg.MaxConnections},
 		Registry: registry, Now: h.now, Log: h.log,
-	})
+	}), nil
 }
 
 // warmRun runs a turn. The first one of an agent in this process waits until its

@@ -37,7 +37,11 @@ func serveHome(t *testing.T, set ...string) *served {
 	if s.tokens, err = h.tokens(); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(h.httpServer(app.Catalog, s.tokens))
+	face, err := h.httpServer(app.Catalog, s.tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(face)
 	s.url = server.URL
 	t.Cleanup(func() {
 		server.Close()

@@ -44,6 +44,10 @@ func Needed(effect op.Effect) Right {
 // AllAgents in a token's list stands for every agent.
 const AllAgents = "*"
 
+// AgentHeader is the request header that names the agent where the address does
+// not.
+const AgentHeader = "X-Openclawssy-Agent"
+
 // Token is what is known of a token; not the secret.
 type Token struct {
 	ID      string     `json:"id"`
