@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/openclawssy/openclawssy/internal/evaluate"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/checkpoint"
+	"github.com/openclawssy/openclawssy/internal/memory/embed"
+	"github.com/openclawssy/openclawssy/internal/memory/embed/lsa"
 	"github.com/openclawssy/openclawssy/internal/memory/recall"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 	"github.com/openclawssy/openclawssy/internal/transcript"
@@ -64,8 +67,36 @@ func (h *house) evaluation() cli.Evaluation {
 			o.Now = h.now
 			return evaluate.LongMemEval(ctx, file, o)
 		},
-		Distil: h.evaluateDistil,
-		Tests:  h.runTests,
+		Embedder: h.evaluateBy,
+		Distil:   h.evaluateDistil,
+		Tests:    h.runTests,
+	}
+}
+
+// evaluateBy returns what makes the vectors of an evaluation: none, lsa, a provider,
+// or "" for the configured one.
+func (h *house) evaluateBy(name string) (evaluate.Embedder, error) {
+	section := h.cfg.Embeddings
+	switch name {
+	case "":
+	case "none":
+		return nil, nil
+	default:
+		section.Provider = name
+	}
+	switch provider := embedProvider(section, h.getenv); provider {
+	case embed.Off:
+		return nil, nil
+	case embed.LSA:
+		return evaluate.LSA, nil
+	default:
+		client, err := h.makeEmbeddings(section)
+		if err != nil {
+			return nil, err
+		}
+		return func(context.Context, iter.Seq2[lsa.Passage, error]) (embed.Embedder, error) {
+			return client.For("evaluation"), nil
+		}, nil
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,9 @@ import (
 type Evaluation struct {
 	LoCoMo      func(ctx context.Context, file io.Reader, opts evaluate.RetrievalOptions) (evaluate.LoCoMoReport, error)
 	LongMemEval func(ctx context.Context, file io.Reader, opts evaluate.RetrievalOptions) (evaluate.LongMemEvalReport, error)
+	// Embedder is what makes vectors, by the name that --embedder takes; nil for words
+	// alone.
+	Embedder func(name string) (evaluate.Embedder, error)
 	// Tests runs memory tests; the files that they name are in dir.
 	Tests func(ctx context.Context, tests io.Reader, dir fs.FS) (evaluate.TestReport, error)
 	// Distil imports a conversation into a fresh agent, checkpoints it and scores
@@ -74,20 +78,22 @@ func EvaluateLoCoMo(e Evaluation) Command {
 	return func(r *Runner) *cobra.Command {
 		var control bool
 		var hops int
+		var embedders []string
 		c := &cobra.Command{
 			Use: "evaluate/locomo FILE", Short: "Measure recall on a file of the LoCoMo benchmark", Args: cobra.ExactArgs(1),
 			Long: "Put each conversation into a fresh agent and each question through recall. Figures are counted over passages, without abstention and deadline;\n" +
-				"as_shipped is an installation as it comes. --control gives each question the evidence of another: what chance reaches.",
-			Example: "  openclawssy evaluate locomo locomo10.json\n  openclawssy evaluate locomo locomo10.json --control --json",
+				"as_shipped is an installation as it comes. --control gives each question the evidence of another: what chance reaches.\n" + embedderHelp,
+			Example: "  openclawssy evaluate locomo locomo10.json\n  openclawssy evaluate locomo locomo10.json --embedder none,lsa\n  openclawssy evaluate locomo locomo10.json --control --json",
 			RunE: func(c *cobra.Command, args []string) error {
-				return measure(c, r, args[0], func(ctx context.Context, in io.Reader) (any, error) {
+				return compare(c, r, e, args[0], embedders, func(ctx context.Context, in io.Reader, by evaluate.Embedder) (any, error) {
 					opts := retrievalOptions(ctx, control)
-					opts.Hops = hops
+					opts.Hops, opts.Embedder = hops, by
 					rep, err := e.LoCoMo(ctx, in, opts)
 					return locomoView{rep}, err
 				})
 			},
 		}
+		embedderFlag(c, &embedders)
 		c.Flags().BoolVar(&control, "control", false, "score against the evidence of other questions of the same conversation")
 		c.Flags().IntVar(&hops, "hops", 0, "0 to 2: steps in the graph that recall may take as it is shipped")
 		return c
@@ -98,16 +104,20 @@ func EvaluateLoCoMo(e Evaluation) Command {
 func EvaluateLongMemEval(e Evaluation) Command {
 	return func(r *Runner) *cobra.Command {
 		var control bool
+		var embedders []string
 		c := &cobra.Command{
 			Use: "evaluate/longmemeval FILE", Short: "Measure recall on a file of the LongMemEval benchmark", Args: cobra.ExactArgs(1),
-			Long:    "Put each haystack into a fresh agent and each question through recall; sessions are ranked by their best passages.",
+			Long:    "Put each haystack into a fresh agent and each question through recall; sessions are ranked by their best passages.\n" + embedderHelp,
 			Example: "  openclawssy evaluate longmemeval longmemeval_s.json --json",
 			RunE: func(c *cobra.Command, args []string) error {
-				return measure(c, r, args[0], func(ctx context.Context, in io.Reader) (any, error) {
-					return e.LongMemEval(ctx, in, retrievalOptions(ctx, control))
+				return compare(c, r, e, args[0], embedders, func(ctx context.Context, in io.Reader, by evaluate.Embedder) (any, error) {
+					opts := retrievalOptions(ctx, control)
+					opts.Embedder = by
+					return e.LongMemEval(ctx, in, opts)
 				})
 			},
 		}
+		embedderFlag(c, &embedders)
 		c.Flags().BoolVar(&control, "control", false, "score against the evidence of other questions")
 		return c
 	}
@@ -135,6 +145,73 @@ func EvaluateDistill(e Evaluation) Command {
 		c.Flags().IntVar(&near, "near", near, "lines that an item's evidence may be off its label")
 		return c
 	}
+}
+
+const embedderHelp = "--embedder names what makes the vectors that questions are held against beside their words: none, lsa (built in, trained on the\n" +
+	"conversation itself), or a provider with the key, model and address that embeddings has in the configuration. Several are measured one by one."
+
+func embedderFlag(c *cobra.Command, names *[]string) {
+	c.Flags().StringSliceVar(names, "embedder", nil, "none, lsa or a provider, or several of them; the configured one if absent")
+}
+
+// compare measures once for each embedder. With one, the report is printed as it is.
+func compare(c *cobra.Command, r *Runner, e Evaluation, file string, names []string, run func(context.Context, io.Reader, evaluate.Embedder) (any, error)) error {
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	by := make([]evaluate.Embedder, len(names))
+	for i, name := range names {
+		var err error
+		if by[i], err = e.Embedder(name); err != nil {
+			return err
+		}
+	}
+	return measure(c, r, file, func(ctx context.Context, in io.Reader) (any, error) {
+		if len(names) == 1 {
+			return run(ctx, in, by[0])
+		}
+		all, err := io.ReadAll(in) // it is read once for each
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", file, err)
+		}
+		var out comparison
+		for i, name := range names {
+			rep, err := run(ctx, bytes.NewReader(all), by[i])
+			if err != nil {
+				return nil, fmt.Errorf("embedder %s: %w", name, err)
+			}
+			out.Runs = append(out.Runs, embedderRun{name, rep})
+		}
+		return out, nil
+	})
+}
+
+// comparison is the same evaluation with several embedders.
+type comparison struct {
+	Runs []embedderRun `json:"runs"`
+}
+
+type embedderRun struct {
+	Embedder string `json:"embedder"`
+	Report   any    `json:"report"`
+}
+
+// Text shows the reports one below the other.
+func (c comparison) Text() string {
+	var sb strings.Builder
+	for i, run := range c.Runs {
+		if i > 0 {
+			sb.WriteString("\n")
+		}
+		fmt.Fprintf(&sb, "embedder %s\n", run.Embedder)
+		if t, isText := run.Report.(interface{ Text() string }); isText {
+			sb.WriteString(t.Text())
+		} else if rep, isSessions := run.Report.(evaluate.LongMemEvalReport); isSessions {
+			m := rep.Overall
+			fmt.Fprintf(&sb, "%d questions, session hit@1 %.3f, hit@5 %.3f, hit@10 %.3f, mrr %.3f, p50 %.1f ms\n", m.Questions, m.SessionHitAt1, m.SessionHitAt5, m.SessionHitAt10, m.SessionMRR, m.LatencyP50MS)
+		}
+	}
+	return sb.String()
 }
 
 // measure runs an evaluation of a file with progress and prints its report.

@@ -29,6 +29,7 @@ type home struct {
 	items    *working.Store
 	graph    *graph.Store // nil where nothing walks it
 	walker   *weave.Walker
+	meanings *meanings // nil for words alone
 	redact   *redact.Redactor
 	now      func() time.Time
 	settings recall.Settings
@@ -156,6 +157,9 @@ func (h *home) recall() *recall.Service {
 		SessionKind: func(memory.AgentID, string) string { return memory.SessionMain }}
 	if h.items != nil {
 		opts.Items = lend(h.items)
+	}
+	if h.meanings != nil {
+		opts.Meaning = h.meanings.ask
 	}
 	if h.walker != nil {
 		opts.Near = h.walker.Near

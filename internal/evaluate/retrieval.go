@@ -19,10 +19,11 @@ import (
 
 // RetrievalOptions say how retrieval is measured.
 type RetrievalOptions struct {
-	Now     func() time.Time // measures latency
-	TempDir string           // where agents are made and removed again; the system's if empty
-	Hops    int              // steps in the graph that recall as shipped may take; 0 for none
-	Control bool             // measure against the evidence of other questions of the same conversation
+	Now      func() time.Time // measures latency
+	TempDir  string           // where agents are made and removed again; the system's if empty
+	Hops     int              // steps in the graph that recall as shipped may take; 0 for none
+	Embedder Embedder         // what makes vectors; nil for words alone
+	Control  bool             // measure against the evidence of other questions of the same conversation
 	// Done is called after each conversation, with how many are done and how many
 	// there are. It may be nil.
 	Done func(done, all int)
@@ -169,6 +170,9 @@ func runOne(ctx context.Context, index int, c conversation, foreign []question, 
 	if err := h.tell(ctx, c.turns); err != nil {
 		return nil, err
 	}
+	if err := h.understand(ctx, opts.Embedder); err != nil {
+		return nil, err
+	}
 	h.settings = bare
 	for _, q := range c.questions {
 		a, err := ask(ctx, h, q)
@@ -192,6 +196,9 @@ const maxShipped = 10
 // foreign one in its place.
 func askAllShipped(ctx context.Context, h *home, hops int, c conversation, foreign []question, answers []asked) (err error) {
 	if err := h.distil(ctx); err != nil {
+		return err
+	}
+	if err := h.understandItems(ctx); err != nil {
 		return err
 	}
 	h.settings = shipped

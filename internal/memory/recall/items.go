@@ -47,8 +47,9 @@ func (s *Service) findItems(ctx context.Context, f *found, hits *archive.Hits) e
 		sc.total += sc.near
 		f.items = append(f.items, rankedItem{it, sc})
 	}
+	meaningErr := f.weighMeaning(f.items)
 	slices.SortStableFunc(f.items, func(a, b rankedItem) int { return cmp.Compare(b.scores.total, a.scores.total) })
-	return errors.Join(err, moreErr)
+	return errors.Join(err, moreErr, meaningErr)
 }
 
 // matched returns the items of the working store that the session may see.
@@ -64,16 +65,12 @@ func (s *Service) matched(ctx context.Context, f *found) ([]memory.Item, error) 
 		return nil, err
 	}
 	defer release()
-	matches, err := store.Match(ctx, f.query, working.MatchOptions{Statuses: f.statuses(), MinImportance: f.search.settings.MinImportance, Limit: f.search.matches})
+	all, nearErr, err := s.byWords(ctx, f, store)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]memory.Item, len(matches))
-	for i, m := range matches {
-		all[i] = m.Item
-	}
-	nearby, nearErr := s.nearby(ctx, f, store, all)
-	all = append(all, nearby...)
+	akin, akinErr := f.akin(ctx, store, all)
+	all = append(all, akin...)
 	if f.turns, err = f.turnsOf(ctx, all); err != nil {
 		return nil, err
 	}
@@ -83,7 +80,25 @@ func (s *Service) matched(ctx context.Context, f *found) ([]memory.Item, error) 
 			items = append(items, it)
 		}
 	}
-	return items, nearErr
+	return items, errors.Join(nearErr, akinErr)
+}
+
+// byWords returns the items that hold the question's words, and those near what it
+// names; none where meaning alone decides. Trouble with the latter is nearErr.
+func (s *Service) byWords(ctx context.Context, f *found, store *working.Store) (all []memory.Item, nearErr, err error) {
+	if f.search.mode == vector {
+		return nil, nil, nil
+	}
+	matches, err := store.Match(ctx, f.query, working.MatchOptions{Statuses: f.statuses(), MinImportance: f.search.settings.MinImportance, Limit: f.search.matches})
+	if err != nil {
+		return nil, nil, err
+	}
+	all = make([]memory.Item, len(matches))
+	for i, m := range matches {
+		all[i] = m.Item
+	}
+	nearby, nearErr := s.nearby(ctx, f, store, all)
+	return append(all, nearby...), nearErr, nil
 }
 
 // nearby returns the items near what the question names that are not among
@@ -117,9 +132,33 @@ func (s *Service) nearby(ctx context.Context, f *found, store *working.Store, kn
 	return items, nil
 }
 
+// akin returns the items nearest to the question in meaning that are not among those
+// known already, under the same conditions.
+func (f *found) akin(ctx context.Context, store *working.Store, known []memory.Item) ([]memory.Item, error) {
+	if f.close == nil {
+		return nil, nil
+	}
+	numbers := f.close.nearItems()
+	if len(numbers) == 0 {
+		return nil, nil
+	}
+	found, err := store.ByNumber(ctx, numbers)
+	if err != nil {
+		return nil, err
+	}
+	var items []memory.Item
+	for _, it := range found {
+		if it.Importance >= f.search.settings.MinImportance && slices.Contains(f.statuses(), it.Status) &&
+			!slices.ContainsFunc(known, func(k memory.Item) bool { return k.ID == it.ID }) {
+			items = append(items, it)
+		}
+	}
+	return items, nil
+}
+
 // fromSources asks the other sources, where active items may answer.
 func (s *Service) fromSources(ctx context.Context, f *found) ([]memory.Item, error) {
-	if !slices.Contains(f.statuses(), memory.Active) {
+	if !slices.Contains(f.statuses(), memory.Active) || f.search.mode == vector {
 		return nil, nil
 	}
 	var items []memory.Item

@@ -56,7 +56,10 @@ func (s *Service) pack(ctx context.Context, f *found) (Block, error) {
 // trace begins the record of how a block comes about.
 func (f *found) trace() Trace {
 	t := Trace{Terms: orEmpty(f.query.Terms), Prefixes: orEmpty(f.query.Prefixes), Speakers: orEmpty(f.query.Speakers),
-		MinImportance: f.search.settings.MinImportance, Threshold: f.search.settings.Threshold, Candidates: []Candidate{}}
+		Mode: f.used, Lexical: f.withoutVectors(), MinImportance: f.search.settings.MinImportance, Threshold: f.search.settings.Threshold, Candidates: []Candidate{}}
+	if f.close != nil {
+		t.Model = f.close.Model()
+	}
 	for _, status := range f.statuses() {
 		t.Statuses = append(t.Statuses, string(status))
 	}
@@ -149,7 +152,7 @@ func (s scores) parts() map[string]float64 {
 		name  string
 		value float64
 	}{{"words", s.words}, {"window", s.window}, {"prefix", s.prefix}, {"session", s.session}, {"answer", s.answer}, {"turn_before", s.before},
-		{"speaker", s.speaker}, {"day", s.day}, {"said", s.said}, {"kind", s.kind}, {"form", s.form}, {"near", s.near}} {
+		{"speaker", s.speaker}, {"day", s.day}, {"said", s.said}, {"kind", s.kind}, {"form", s.form}, {"near", s.near}, {"meaning", s.meaning}} {
 		if part.value != 0 {
 			out[part.name] = round(part.value)
 		}

@@ -40,7 +40,11 @@ type Options struct {
 	Items   memory.Borrow[*working.Store] // for reading; nil for none
 	Sources []Source                      // of more items
 	Near    Near                          // asked where Settings.Hops is set; nil for none
-	Redact  redactor
+	Meaning Meaning                       // nil for words alone
+	// Warm loads what Meaning needs, so that no block's deadline has to cover it; nil
+	// for nothing. What goes wrong there Meaning says again.
+	Warm   func(context.Context, memory.AgentID)
+	Redact redactor
 	// Settings are those of an agent.
 	Settings func(memory.AgentID) Settings
 	// SessionKind is memory.SessionMain or memory.SessionGroup; any other answer
@@ -112,7 +116,10 @@ type Trace struct {
 	Prefixes      []string    `json:"prefixes"`         // likewise
 	Speakers      []string    `json:"speakers"`         // those named
 	MinImportance int         `json:"min_importance"`
-	Statuses      []string    `json:"statuses"` // of the items looked at
+	Statuses      []string    `json:"statuses"`          // of the items looked at
+	Mode          string      `json:"mode,omitempty"`    // what ranked: lexical (words) or hybrid (words and meaning)
+	Model         string      `json:"model,omitempty"`   // whose vectors meaning was taken from
+	Lexical       string      `json:"lexical,omitempty"` // why words alone decided, where vectors were asked for
 	Threshold     float64     `json:"threshold"`
 	Relevance     float64     `json:"relevance"` // the highest; below Threshold nothing is injected
 	Candidates    []Candidate `json:"candidates"`
@@ -236,9 +243,10 @@ const (
 type search struct {
 	request  Request
 	settings Settings
-	limit    int             // most passages
-	matches  int             // most items of each column
-	mainOnly bool            // leave out prefixes and sessions
+	limit    int  // most passages
+	matches  int  // most items of each column
+	mainOnly bool // leave out prefixes and sessions
+	mode     mode
 	statuses []memory.Status // of items; nil for those that the question asks for
 	scope    scope
 }
@@ -254,17 +262,20 @@ const (
 
 // found is what a search has found, best first in each list.
 type found struct {
-	search   search
-	agent    memory.AgentID
-	query    text.Query
-	store    *archive.Store // nil where the agent has none
-	release  func()
-	episodes []ranked
-	items    []rankedItem
-	near     map[string]float64      // how near items are, by id; nil where that was not asked
-	turns    map[string]archive.Turn // of the items' evidence
-	outdated map[string][]string     // quotes that hold no more, by event; of the passages read so far
-	failure  error                   // of a source that was left out
+	search     search
+	agent      memory.AgentID
+	query      text.Query
+	store      *archive.Store // nil where the agent has none
+	release    func()
+	episodes   []ranked
+	items      []rankedItem
+	near       map[string]float64      // how near items are, by id; nil where that was not asked
+	turns      map[string]archive.Turn // of the items' evidence
+	close      *closeness              // nil where words alone decide
+	used       string                  // usedLexical and the others
+	whyLexical error                   // why words alone decide, where vectors were asked for
+	outdated   map[string][]string     // quotes that hold no more, by event; of the passages read so far
+	failure    error                   // of a source that was left out
 }
 
 // degraded says what went wrong, "" for nothing.
@@ -289,7 +300,13 @@ func (s *Service) find(ctx context.Context, agent memory.AgentID, in search) (*f
 			f.release()
 		}
 	}()
-	hits, err := s.passages(ctx, f)
+	asked := s.ask(ctx, f) // beside what follows
+	hits, err := s.read(ctx, f)
+	hidden := s.hides(f, hits)
+	s.look(f, asked(), hits, hidden)
+	if err == nil && in.scope != onlyItems {
+		f.episodes, err = f.rankPassages(hits, hidden)
+	}
 	if err != nil {
 		f.failure = err
 	}
@@ -305,10 +322,10 @@ func (s *Service) find(ctx context.Context, agent memory.AgentID, in search) (*f
 	return f, nil
 }
 
-// passages opens the agent's archive, parses the question with the speakers
-// that it knows, and ranks its passages. The hits serve to weigh terms of items
-// too; they are empty, not nil, where there is no archive.
-func (s *Service) passages(ctx context.Context, f *found) (*archive.Hits, error) {
+// read opens the agent's archive, parses the question with the speakers that it
+// knows, and looks its terms up. The hits serve to weigh terms of items too; they
+// are empty, not nil, where there is no archive.
+func (s *Service) read(ctx context.Context, f *found) (*archive.Hits, error) {
 	in := f.search
 	opts := text.Options{Now: in.request.Now}
 	if opts.Now.IsZero() {
@@ -335,10 +352,15 @@ func (s *Service) passages(ctx context.Context, f *found) (*archive.Hits, error)
 	if err != nil {
 		return &archive.Hits{}, err
 	}
-	if in.scope != onlyItems {
-		f.episodes = newScorer(hits, f.query, in.mainOnly).rank(in.limit, s.hides(f, hits))
-	}
 	return hits, nil
+}
+
+// rankPassages returns the best passages by what the search is to be ranked by.
+func (f *found) rankPassages(hits *archive.Hits, hidden func(session uint32) bool) ([]ranked, error) {
+	if f.search.mode == vector {
+		return f.onlyMeaning(), nil
+	}
+	return newScorer(hits, f.query, f.search.mainOnly).rank(f.search.limit, hidden, f.close)
 }
 
 // hides returns whether what was said in a session may not be told in the

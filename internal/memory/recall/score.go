@@ -37,6 +37,7 @@ const (
 	wAsks       = -.6  // it is a question itself
 	wOpens      = .75  // it opens its session
 	wFirst      = .75  // it speaks of I or we
+	wMeaning    = .35  // standard deviations by which its vector is nearer to the question than the mean
 	wSpread     = .25  // times ln(1+n), taken off a passage behind n of its session
 )
 
@@ -44,6 +45,7 @@ const (
 type scores struct {
 	words, window, prefix, session, answer, before float64
 	speaker, day, said, kind, form, near           float64
+	meaning                                        float64
 	total                                          float64
 }
 
@@ -111,6 +113,7 @@ type scorer struct {
 	idfSum   float64
 	sessions []float32 // BM25 of sessions by index, the best of them 1
 	days     map[text.Date]float64
+	near     map[int64]float64 // closeness in meaning, by n; nil where it does not count
 }
 
 // newScorer reads the postings of one question into scores per passage. With
@@ -209,7 +212,14 @@ const goodSession = .7
 // those of the best sessions. Of equal ones the newer is first. Suppressed
 // passages, and those that hidden reports of their session, are left out. Among
 // the best, other sessions get a turn: many questions have answers in several.
-func (s *scorer) rank(limit int, hidden func(session uint32) bool) []ranked {
+//
+// With near the best by words are ranked again by words and meaning, together with
+// those that are nearest in meaning, whatever their words.
+func (s *scorer) rank(limit int, hidden func(session uint32) bool, near *closeness) ([]ranked, error) {
+	wide := limit
+	if near != nil {
+		wide = max(limit, reranked)
+	}
 	var best []pick
 	least := math.Inf(-1) // so many score more, or are newer
 	for n := uint32(1); int(n) <= s.hits.Len(); n++ {
@@ -221,9 +231,15 @@ func (s *scorer) rank(limit int, hidden func(session uint32) bool) []ranked {
 			continue
 		}
 		best = append(best, pick{n, total})
-		if len(best)/4 >= limit {
-			best = firstOf(best, limit)
-			least = best[limit-1].score
+		if len(best)/4 >= wide {
+			best = firstOf(best, wide)
+			least = best[wide-1].score
+		}
+	}
+	if near != nil {
+		var err error
+		if best, err = s.byMeaning(firstOf(best, wide), near); err != nil {
+			return nil, err
 		}
 	}
 	best = s.spread(firstOf(best, limit))
@@ -231,7 +247,7 @@ func (s *scorer) rank(limit int, hidden func(session uint32) bool) []ranked {
 	for i, p := range best {
 		out[i] = ranked{p.n, s.score(p.n)}
 	}
-	return out
+	return out, nil
 }
 
 // pick is a passage and what it is sorted by.
@@ -320,6 +336,10 @@ func (s *scorer) score(n uint32) scores {
 	out.form = form(flags)
 	out.total = out.lexical() + wSession*out.session + wAnswer*out.answer + wTurnBefore*out.before + out.speaker +
 		wDay*out.day + wSaid*out.said + out.kind + out.form
+	if s.near != nil {
+		out.meaning = s.near[int64(n)]
+		out.total += wMeaning * out.meaning
+	}
 	return out
 }
 

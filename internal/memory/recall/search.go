@@ -22,6 +22,7 @@ type Query struct {
 	Text  string `json:"text" cli:"arg" jsonschema:"words to look for, or a question"`
 	Scope string `json:"scope,omitempty" jsonschema:"items, episodes (what was said), archived (items no longer in use) or all; items if absent"`
 	Limit int    `json:"limit,omitempty" jsonschema:"most results of each kind; 8 if absent"`
+	Mode  string `json:"mode,omitempty" jsonschema:"what ranks: lexical (the words), vector (the meaning), hybrid (both), or auto, which is hybrid where there are vectors and else lexical; auto if absent"`
 }
 
 const (
@@ -34,7 +35,13 @@ type Result struct {
 	Agent    memory.AgentID   `json:"agent"`
 	Items    []memory.Item    `json:"items"`
 	Episodes []memory.Episode `json:"episodes"`
+	Mode     string           `json:"mode"`              // what ranked them: lexical, vector or hybrid
+	Model    string           `json:"model,omitempty"`   // whose vectors
+	Lexical  string           `json:"lexical,omitempty"` // why words alone decided, where vectors were asked for
 }
+
+// modes are those of memory.search.
+var modes = map[string]mode{"": auto, "auto": auto, "lexical": lexical, "hybrid": hybrid, "vector": vector}
 
 // scopes says what each scope of memory.search looks at.
 var scopes = map[string]struct {
@@ -48,12 +55,16 @@ var scopes = map[string]struct {
 	"all":      {everything, []memory.Status{memory.Active, memory.Archived, memory.Superseded}},
 }
 
-// Search finds memories by words, whatever their importance. An agent that has
-// no memory has none to find.
+// Search finds memories by words and meaning, whatever their importance. An agent
+// that has no memory has none to find. Without vectors words alone decide, but where
+// meaning alone was asked for.
 func (s *Service) Search(ctx context.Context, agent memory.AgentID, in Query) (Result, error) {
 	out := Result{Agent: agent, Items: []memory.Item{}, Episodes: []memory.Episode{}}
 	sc, known := scopes[in.Scope]
+	by, knownMode := modes[in.Mode]
 	switch {
+	case !knownMode:
+		return out, &memory.FieldError{Field: "mode", Reason: "must be auto, lexical, vector or hybrid, not " + fmt.Sprintf("%.40q", in.Mode)}
 	case !known:
 		return out, &memory.FieldError{Field: "scope", Reason: "must be items, episodes, archived or all, not " + fmt.Sprintf("%.40q", in.Scope)}
 	case in.Limit < 0 || in.Limit > maxResults:
@@ -63,13 +74,20 @@ func (s *Service) Search(ctx context.Context, agent memory.AgentID, in Query) (R
 	}
 	settings := s.opts.Settings(agent)
 	settings.MinImportance, settings.PrivateInGroups = 0, true // the owner of the memory asks, not a session
-	f, err := s.find(ctx, agent, search{request: Request{Text: in.Text}, settings: settings, limit: in.Limit, matches: max(maxMatched, in.Limit), statuses: sc.statuses, scope: sc.scope})
+	f, err := s.find(ctx, agent, search{request: Request{Text: in.Text}, settings: settings, limit: in.Limit, matches: max(maxMatched, in.Limit), statuses: sc.statuses, scope: sc.scope, mode: by})
 	if err != nil {
 		return out, fmt.Errorf("search memory: %w", err)
 	}
 	defer f.release()
 	if f.failure != nil {
 		return out, fmt.Errorf("search memory: %w", f.failure)
+	}
+	if by == vector && f.close == nil {
+		return out, memory.WithHint(fmt.Errorf("search memory by meaning: %w", f.whyLexical), "memory status shows the state of the vectors; --mode auto searches by words where there are none")
+	}
+	out.Mode, out.Lexical = f.used, f.withoutVectors()
+	if f.close != nil {
+		out.Model = f.close.Model()
 	}
 	for _, it := range f.items[:min(in.Limit, len(f.items))] {
 		out.Items = append(out.Items, it.item)
@@ -124,6 +142,9 @@ func (s *Service) open(ctx context.Context, agent memory.AgentID) error {
 		if _, release, err := s.opts.Items(ctx, agent); err == nil {
 			release()
 		}
+	}
+	if s.opts.Warm != nil && ctx.Err() == nil {
+		s.opts.Warm(ctx, agent)
 	}
 	return ctx.Err()
 }

@@ -108,6 +108,24 @@ func (s *Store) ByID(ctx context.Context, ids []string) ([]Sourced, error) {
 	return out, nil
 }
 
+// ByNumber returns the items MEM-n with these numbers, in their order. Numbers that
+// are of none are left out.
+func (s *Store) ByNumber(ctx context.Context, numbers []int64) ([]memory.Item, error) {
+	list, err := json.Marshal(numbers)
+	if err != nil {
+		return nil, err
+	}
+	var out []memory.Item
+	err = s.view(ctx, func(tx *sql.Tx) error {
+		out, err = loadItems(ctx, tx, `WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number`, string(list))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look up items: %w", err)
+	}
+	return out, nil
+}
+
 // withCheckpoints adds to items the checkpoints that made them.
 func withCheckpoints(ctx context.Context, tx *sql.Tx, items []memory.Item) ([]Sourced, error) {
 	out := make([]Sourced, len(items))
