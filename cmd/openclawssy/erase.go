@@ -42,6 +42,7 @@ func (h *house) makeErasure() *care.Erasure {
 			care.Step{Store: "checkpoints", Do: h.eraseCheckpoints}, care.Step{Store: "runs", Do: h.eraseRuns}, care.Step{Store: "audit", Do: h.eraseAudit},
 			care.Step{Store: "sessions", Do: h.eraseSessions}, care.Step{Store: "records", Do: h.eraseRecords}, care.Step{Store: "graph", Do: h.eraseGraph},
 			care.Step{Store: "workspace index", Do: h.eraseWorkspaceIndex}, care.Step{Store: "messages", Do: h.eraseMessages},
+			care.Step{Store: "reports", Do: h.eraseReports},
 		},
 		Outside: h.outside,
 	})

@@ -371,6 +371,7 @@ func (h *house) app() cli.App {
 	h.turns = rt
 	sched := h.makeScheduler(c, rt)
 	look := h.looker(sched)
+	reports := h.makeReports(look)
 
 	c.Add(events.NewService(h.readLog).Ops()...)
 	items := working.NewService(h.items.read, h.items.write, episodesOf{h})
@@ -381,7 +382,8 @@ func (h *house) app() cli.App {
 	c.Add(graphs.Ops()...)
 	c.Add(h.follower().Ops()...)
 	c.Add(chk.Ops()...)
-	c.Add(h.maintenance().Ops()...)
+	c.Add(h.maintenance(reports).Ops()...)
+	c.Add(reports.Ops()...)
 	c.Add(rec.Ops()...)
 	runs := runlog.NewService(h.readRuns, h.todayOf(rec))
 	c.Add(runs.Ops()...)

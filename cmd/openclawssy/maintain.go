@@ -9,14 +9,15 @@ import (
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/maintenance"
+	"github.com/openclawssy/openclawssy/internal/memory/report"
 	"github.com/openclawssy/openclawssy/internal/workspace"
 	"github.com/openclawssy/openclawssy/internal/workspace/mirror"
 )
 
 // maintenance returns the service that keeps memories in order.
-func (h *house) maintenance() *maintenance.Service {
+func (h *house) maintenance(reports *report.Service) *maintenance.Service {
 	return maintenance.NewService(maintenance.Options{
-		Read: h.maintainable, Write: h.maintaining, Uses: h.recalledIn, Follow: h.followWorkspace, Compact: h.compact,
+		Read: h.maintainable, Write: h.maintaining, Uses: h.recalledIn, Follow: h.followWorkspace, Compact: h.compact, Scheduled: reports.Scheduled,
 		Now: h.now, NewID: h.newID, Holder: process(),
 	})
 }

@@ -60,6 +60,7 @@ var floors = map[string]int{
 	"internal/memory/recall":      4,
 	"internal/memory/checkpoint":  4,
 	"internal/memory/maintenance": 4,
+	"internal/memory/report":      4,
 	"internal/memory/weave":       4,
 	"internal/transcript":         4,
 	"internal/intake":             4,

@@ -19,6 +19,10 @@ const (
 	ActionVerify  = "verify"
 )
 
+// SaysTheSame begins the reason of an item that was merged into another, whose handle
+// follows.
+const SaysTheSame = "says the same as "
+
 // ByMaintenance is who makes the changes of Maintain.
 const ByMaintenance = "maintenance"
 
@@ -130,7 +134,7 @@ func (p *plan) mergeInto(ctx context.Context, into *memory.Item, id string) erro
 		}
 	}
 	old.Status, old.SupersededBy, old.Verify = memory.Superseded, into.ID, nil
-	old.Reason = "says the same as " + into.Handle
+	old.Reason = SaysTheSame + into.Handle
 	if into.Supersedes == "" {
 		into.Supersedes = old.ID
 	}
