@@ -66,8 +66,8 @@ func program(b *testing.B) string {
 	return path
 }
 
-// run runs the binary and returns the most memory that it had resident, in KiB.
-func runProgram(b *testing.B, path, home string, args ...string) int64 {
+// runProgram runs the binary and returns what it has used.
+func runProgram(b *testing.B, path, home string, args ...string) *os.ProcessState {
 	b.Helper()
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(os.Environ(), "OPENCLAWSSY_HOME="+home)
@@ -76,11 +76,16 @@ func runProgram(b *testing.B, path, home string, args ...string) int64 {
 	if err := cmd.Run(); err != nil {
 		b.Fatalf("%v: %v\n%s", args, err, errs.String())
 	}
-	usage, known := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	return cmd.ProcessState
+}
+
+// resident is the most memory that a process had resident, in MiB.
+func resident(of *os.ProcessState) float64 {
+	usage, known := of.SysUsage().(*syscall.Rusage)
 	if !known {
 		return 0
 	}
-	return usage.Maxrss
+	return float64(usage.Maxrss) / 1024
 }
 
 // BenchmarkProcess measures whole processes: how long they take, and how much
@@ -96,14 +101,14 @@ func BenchmarkProcess(b *testing.B) {
 	b.Run("memory_search/items=100k", func(b *testing.B) {
 		runProgram(b, bin, home, "--agent", "items", "memory", "search", asked) // indexes what fillItems wrote
 		for b.Loop() {
-			b.ReportMetric(float64(runProgram(b, bin, home, "--agent", "items", "memory", "search", asked, "--json"))/1024, "MiB_resident")
+			b.ReportMetric(resident(runProgram(b, bin, home, "--agent", "items", "memory", "search", asked, "--json")), "MiB_resident")
 		}
 	})
 	fillTurns(b, bin, home, "turns")
 	b.Run("memory_recall/passages=100k", func(b *testing.B) {
 		runProgram(b, bin, home, "--agent", "turns", "memory", "recall", asked)
 		for b.Loop() {
-			b.ReportMetric(float64(runProgram(b, bin, home, "--agent", "turns", "memory", "recall", asked, "--json"))/1024, "MiB_resident")
+			b.ReportMetric(resident(runProgram(b, bin, home, "--agent", "turns", "memory", "recall", asked, "--json")), "MiB_resident")
 		}
 	})
 }

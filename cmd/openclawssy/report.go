@@ -15,7 +15,7 @@ import (
 // makeReports returns what reports on agents' memories.
 func (h *house) makeReports(look *care.Service) *report.Service {
 	return report.NewService(report.Options{
-		Items: h.items.read, Dir: h.agentDir, Redact: lateRedactor{h}, Now: h.now,
+		Items: h.items.read, Dir: h.agentDir, Redact: lateRedactor{h}, Now: h.now, Hold: h.hold(erasure.Copy),
 		Condition: func(ctx context.Context, agent memory.AgentID) (report.Condition, error) {
 			return h.conditionOf(ctx, look, agent)
 		},

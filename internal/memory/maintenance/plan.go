@@ -97,6 +97,7 @@ type Survey struct {
 	seed    maphash.Seed
 	entries []entry
 	bands   []membership
+	likes   working.Likener
 }
 
 // membership is one item in one band.
@@ -117,7 +118,7 @@ func (s *Survey) Add(it memory.Item) error {
 	if err != nil {
 		return memory.Errorf(memory.ErrInternal, "survey: %q is no handle of an item", it.Handle)
 	}
-	like := working.LikenessOf(it)
+	like := s.likes.Of(it)
 	at := int32(len(s.entries))
 	for _, b := range like.Bands() {
 		s.bands = append(s.bands, membership{b, at})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 	"github.com/openclawssy/openclawssy/internal/op"
@@ -20,7 +21,7 @@ const (
 
 type redactor interface{ Text(string) string }
 
-// Options are what a Service works with. All are required.
+// Options are what a Service works with. All are required unless said otherwise.
 type Options struct {
 	Items memory.Borrow[*working.Store] // for reading
 	// Dir returns the agent's directory; ErrNotFound where it has none.
@@ -32,8 +33,11 @@ type Options struct {
 	// Expired returns how many events are older than the agent's configuration keeps
 	// them, and from which day on they are kept; 0 for none.
 	Expired func(context.Context, memory.AgentID) (events int64, keepFrom time.Time, err error)
-	Redact  redactor
-	Now     func() time.Time
+	// Hold keeps erasures out while a report is made: it would bring back what they
+	// take. It may be nil.
+	Hold   erasure.Hold
+	Redact redactor
+	Now    func() time.Time
 }
 
 // Service makes reports.
@@ -69,6 +73,11 @@ func (s *Service) Report(ctx context.Context, agent memory.AgentID, in Request) 
 	if days < 1 || days > mostDays {
 		return Report{}, &memory.FieldError{Field: "days", Reason: fmt.Sprintf("must be between 1 and %d", mostDays)}
 	}
+	ctx, done, err := s.opts.Hold.Begin(ctx, agent)
+	if err != nil {
+		return Report{}, err
+	}
+	defer done()
 	until := s.until()
 	r, err := s.make(ctx, agent, until.Add(-time.Duration(days)*day), 0, until)
 	if err != nil || in.Show {
@@ -85,6 +94,11 @@ func (s *Service) Scheduled(ctx context.Context, agent memory.AgentID) error {
 	if err != nil {
 		return err
 	}
+	ctx, done, err := s.opts.Hold.Begin(ctx, agent)
+	if err != nil {
+		return err
+	}
+	defer done()
 	from, seq, err := lastScheduled(dir)
 	if err != nil {
 		return err

@@ -38,16 +38,16 @@ var turning = map[string]bool{"not": true, "former": true, "previous": true, "us
 
 // words returns what is compared of a text: the stems of its words in order,
 // without stopwords, every negation as "not". It is never empty.
-func words(s string) []string {
+func words(s string, stem func(string) string) []string {
 	var out []string
 	for _, w := range text.Words(s) {
 		switch {
 		case negations[w]:
 			out = append(out, "not")
 		case w == "only" || w == "until":
-			out = append(out, text.Stem(w))
+			out = append(out, stem(w))
 		case !text.IsStopword(w):
-			out = append(out, text.Stem(w))
+			out = append(out, stem(w))
 		}
 	}
 	if len(out) == 0 {
@@ -81,14 +81,41 @@ const (
 )
 
 // LikenessOf returns the likeness of an item.
-func LikenessOf(it memory.Item) Likeness {
-	ws := words(it.Content)
+func LikenessOf(it memory.Item) Likeness { return likenessOf(it, text.Stem) }
+
+// mostStems is how many stems a Likener remembers: the words of a long life.
+const mostStems = 50_000
+
+// Likener makes the likenesses of many items. It remembers the stems of words, since
+// finding them is most of the work. It is not safe for concurrent use; the zero
+// Likener is ready.
+type Likener struct{ stems map[string]string }
+
+// Of returns the likeness of an item, as LikenessOf does.
+func (l *Likener) Of(it memory.Item) Likeness { return likenessOf(it, l.stem) }
+
+func (l *Likener) stem(word string) string {
+	if stem, known := l.stems[word]; known {
+		return stem
+	}
+	stem := text.Stem(word)
+	if l.stems == nil {
+		l.stems = map[string]string{}
+	}
+	if len(l.stems) < mostStems {
+		l.stems[strings.Clone(word)] = stem // the word alone: it is part of a whole text
+	}
+	return stem
+}
+
+func likenessOf(it memory.Item, stem func(string) string) Likeness {
+	ws := words(it.Content, stem)
 	l := Likeness{words: make([]term, len(ws)), count: len(ws), from: it.ValidFrom, to: it.ValidTo}
 	for i, w := range ws {
 		l.words[i] = termOf(w)
 		l.sum = mix(l.sum ^ l.words[i].hash)
 	}
-	for _, w := range words(it.Title) {
+	for _, w := range words(it.Title, stem) {
 		l.title = mix(l.title ^ fnv(w))
 	}
 	return l

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/text"
 )
 
 // plan gathers a change before it is made: items as they will be, over the
@@ -167,7 +168,7 @@ func merge(into *memory.Item, it memory.Item) {
 		into.Confidence = Agreed(into.Confidence, it.Confidence)
 	}
 	into.Importance = max(into.Importance, it.Importance)
-	if len(words(it.Content)) > len(words(into.Content)) {
+	if len(words(it.Content, text.Stem)) > len(words(into.Content, text.Stem)) {
 		into.Content = it.Content
 	}
 	if into.Status == memory.Archived {
