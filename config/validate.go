@@ -102,13 +102,14 @@ func (cfg Config) validateSections() error {
 	if err := cfg.Proactive.validate(); err != nil {
 		return err
 	}
-	if err := cfg.Embeddings.validate(); err != nil {
+	if err := cfg.Embeddings.Validate(); err != nil {
 		return err
 	}
 	return cfg.Model.validate()
 }
 
-func (e Embeddings) validate() error {
+// Validate reports what in e does not go together.
+func (e Embeddings) Validate() error {
 	if err := checkSecretRef("embeddings.key", e.Key); err != nil {
 		return err
 	}

@@ -32,7 +32,19 @@ func (h *house) embeddings(agent memory.AgentID) (*embed.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, _ := h.embedders.LoadOrStore(cfg.Embeddings, sync.OnceValues(func() (*embed.Client, error) { return h.makeEmbeddings(cfg.Embeddings) }))
+	return h.embeddingsOf(cfg.Embeddings, "")
+}
+
+// embeddingsOf is embeddings for a section of the configuration, and a model that
+// stands in for the one in it unless it is empty.
+func (h *house) embeddingsOf(e config.Embeddings, model string) (*embed.Client, error) {
+	if model != "" {
+		e.Model = model
+		if err := e.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	made, _ := h.embedders.LoadOrStore(e, sync.OnceValues(func() (*embed.Client, error) { return h.makeEmbeddings(e) }))
 	return made.(func() (*embed.Client, error))()
 }
 

@@ -43,6 +43,7 @@ func (h *house) makeErasure() *care.Erasure {
 			care.Step{Store: "sessions", Do: h.eraseSessions}, care.Step{Store: "records", Do: h.eraseRecords}, care.Step{Store: "graph", Do: h.eraseGraph},
 			care.Step{Store: "workspace index", Do: h.eraseWorkspaceIndex}, care.Step{Store: "messages", Do: h.eraseMessages},
 			care.Step{Store: "reports", Do: h.eraseReports},
+			care.Step{Store: "vectors", Do: h.eraseVectors},
 		},
 		Outside: h.outside,
 	})

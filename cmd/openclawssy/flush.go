@@ -59,12 +59,14 @@ func (h *house) drain(ctx context.Context, agent memory.AgentID) (bool, error) {
 }
 
 // longLived is what every process that lasts does beside its own work: it runs
-// the schedule, and drains the queue of flushes.
+// the schedule, drains the queue of flushes, and makes vectors.
 func (h *house) longLived(s *scheduler.Scheduler) func(context.Context) error {
 	return func(ctx context.Context) error {
+		h.lasting.Store(true)
 		ctx, end := context.WithCancel(ctx)
 		var beside sync.WaitGroup
 		beside.Go(func() { h.flushes.Serve(ctx) })
+		beside.Go(func() { h.keepEmbedding(ctx) })
 		err := s.Serve(ctx)
 		end()
 		beside.Wait()

@@ -16,8 +16,9 @@ import (
 func (h *house) looker(s *scheduler.Scheduler) *care.Service {
 	return care.NewService(care.Parts{
 		Logs: h.readLog, Items: h.items.read, Archives: h.archives.read, Jobs: planned(s),
-		Spend: func(agent memory.AgentID) (spend.Day, error) { return h.ledger().Today(agent) },
-		Dir:   h.agentDir, Dropped: h.dropped, Now: h.now,
+		Spend:      func(agent memory.AgentID) (spend.Day, error) { return h.ledger().Today(agent) },
+		Embeddings: h.embeddingHealth,
+		Dir:        h.agentDir, Dropped: h.dropped, Now: h.now,
 	})
 }
 

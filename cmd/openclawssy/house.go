@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -25,7 +26,9 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory/checkpoint"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
 	"github.com/openclawssy/openclawssy/internal/memory/graph"
+	"github.com/openclawssy/openclawssy/internal/memory/meaning"
 	"github.com/openclawssy/openclawssy/internal/memory/record"
+	"github.com/openclawssy/openclawssy/internal/memory/vectors"
 	"github.com/openclawssy/openclawssy/internal/memory/weave"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 	"github.com/openclawssy/openclawssy/internal/message"
@@ -56,6 +59,9 @@ type house struct {
 	model    func() (*llm.Client, error)      // as configured, made on first use; nil for none
 
 	embedders sync.Map // of config.Embeddings: func() (*embed.Client, error)
+	meaning   *meaning.Service
+	embedding embedding
+	lasting   atomic.Bool // this process serves for a while
 
 	flushes    *flush.Queue
 	life       context.Context // ends when the house is closed
@@ -80,6 +86,7 @@ type house struct {
 	records  *stores[*record.Store]
 	graphs   *stores[*graph.Store]
 	ledgers  *stores[*message.Store]
+	vectors  *stores[*vectors.Store]
 }
 
 func newHouse(now func() time.Time, getenv func(string) string, environ []string) *house {
@@ -95,6 +102,9 @@ func newHouse(now func() time.Time, getenv func(string) string, environ []string
 	h.records = newStores(h, h.openRecords, h.openRecordsReadOnly)
 	h.graphs = newStores(h, h.openGraph, h.openGraphReadOnly)
 	h.ledgers = newStores(h, h.openLedger, h.openLedgerReadOnly)
+	h.vectors = newStores(h, h.openVectors, h.openVectorsReadOnly)
+	h.embedding.wake = make(chan struct{}, 1)
+	h.meaning = h.makeMeaning()
 	return h
 }
 
@@ -107,7 +117,8 @@ func (h *house) close() error {
 	if h.recorder != nil {
 		h.recorder.Wait()
 	}
-	return errors.Join(h.ledgers.close(), h.items.close(), h.archives.close(), h.records.close(), h.graphs.close(), h.logs.close())
+	h.embedRest()
+	return errors.Join(h.vectors.close(), h.ledgers.close(), h.items.close(), h.archives.close(), h.records.close(), h.graphs.close(), h.logs.close())
 }
 
 // newID returns a fresh ULID. It is safe for concurrent use.
@@ -343,7 +354,10 @@ func (h *house) followed(ctx context.Context, agent memory.AgentID) (*archive.St
 	if err != nil {
 		return nil, nil, err
 	}
-	_, err = a.Follow(ctx, log)
+	n, err := a.Follow(ctx, log)
+	if n > 0 && h.lasting.Load() {
+		h.embedSoon(agent)
+	}
 	if errors.Is(err, memory.ErrUnavailable) {
 		// What is indexed can be read all the same, from a disk that is full too.
 		h.log.Warn().Err(err).Str("agent", string(agent)).Msg("index new events")
@@ -384,6 +398,7 @@ func (h *house) app() cli.App {
 	c.Add(chk.Ops()...)
 	c.Add(h.maintenance(reports).Ops()...)
 	c.Add(reports.Ops()...)
+	c.Add(h.meaning.Ops()...)
 	c.Add(rec.Ops()...)
 	runs := runlog.NewService(h.readRuns, h.todayOf(rec))
 	c.Add(runs.Ops()...)

@@ -55,7 +55,9 @@ func (h *house) recallable(ctx context.Context, agent memory.AgentID) (*archive.
 	case lag > inlineLag:
 		h.index(agent)
 	default:
-		if _, err := a.Follow(ctx, log); err != nil {
+		if n, err := a.Follow(ctx, log); n > 0 && h.lasting.Load() {
+			h.embedSoon(agent)
+		} else if err != nil {
 			h.log.Warn().Err(err).Str("agent", string(agent)).Msg("index new events")
 		}
 	}
@@ -275,5 +277,5 @@ func (h *house) warm(ctx context.Context, agent memory.AgentID) error {
 		return err
 	}
 	releaseItems()
-	return nil
+	return h.meaning.Warm(ctx, agent)
 }

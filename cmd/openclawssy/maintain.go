@@ -85,7 +85,20 @@ func (h *house) compact(ctx context.Context, agent memory.AgentID) (freed int64,
 	}
 	defer release()
 	more, err := turns.Compact(ctx)
-	return done.Freed + more.Freed, err
+	done.Freed += more.Freed
+	if err != nil {
+		return done.Freed, err
+	}
+	kept, releaseVectors, err := h.readVectors(ctx, agent)
+	if errors.Is(err, memory.ErrNotFound) {
+		return done.Freed, nil
+	}
+	if err != nil {
+		return done.Freed, err
+	}
+	defer releaseVectors()
+	rest, err := kept.Compact(ctx)
+	return done.Freed + rest.Freed, err
 }
 
 // maintaining lends what an agent's maintenance works with.

@@ -63,6 +63,7 @@ func (h *house) speakers(ctx context.Context, agent memory.AgentID, eventIDs []s
 // itemsChanged has an agent's graph and messages follow in the background, one
 // run at a time.
 func (h *house) itemsChanged(agent memory.AgentID) {
+	h.embedSoon(agent)
 	if !h.fromMemory(agent) && !h.speaksUp(agent) {
 		return
 	}

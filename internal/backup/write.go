@@ -412,7 +412,7 @@ func (p *packer) entry(ctx context.Context, name string, size int64, in io.Reade
 
 // derived databases repeat what stands elsewhere: secrets in them are not counted
 // twice.
-var derived = map[string]bool{"memory/archive.db": true, "memory/memory.db": true, "memory/workspace.db": true}
+var derived = map[string]bool{"memory/archive.db": true, "memory/memory.db": true, "memory/workspace.db": true, "memory/vectors.db": true}
 
 // ticker reports how far the work has come, and ends it with its context.
 type ticker struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
+	"github.com/openclawssy/openclawssy/internal/memory/meaning"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/spend"
@@ -38,6 +39,7 @@ type Status struct {
 	Canary         *vitals.Canary `json:"canary" jsonschema:"the last probe that wrote an event and recalled it"`
 	Flush          *vitals.Flush  `json:"flush" jsonschema:"the last time that a session came to an edge"`
 	Spend          *spend.Day     `json:"spend" jsonschema:"what the agent's models have cost today"`
+	Embeddings     *Embeddings    `json:"embeddings" jsonschema:"the vectors that search by meaning goes by"`
 	Overdue        []string       `json:"overdue" jsonschema:"jobs that should have run"`
 	NextJobs       []NextJob      `json:"next_jobs"`
 	Problems       []Problem      `json:"problems" jsonschema:"what is wrong; empty if nothing is"`
@@ -51,6 +53,9 @@ type Problem struct {
 	Text  string    `json:"text" jsonschema:"what is wrong, and what to do"`
 	Since time.Time `json:"since" jsonschema:"when it was noticed first"`
 }
+
+// Embeddings is how an agent's vectors are.
+type Embeddings meaning.Health
 
 // NextJob is when a scheduled job is due.
 type NextJob struct {
@@ -89,6 +94,9 @@ func (s Status) Text() string {
 	if s.Canary != nil && s.Canary.Ok {
 		fmt.Fprintf(&sb, "  last canary %s: written and recalled within %d ms\n", moment(&s.Canary.At), s.Canary.Millis)
 	}
+	if s.Embeddings != nil && s.Embeddings.Texts > 0 {
+		sb.WriteString(s.Embeddings.line(s.Agent))
+	}
 	for _, j := range s.NextJobs {
 		fmt.Fprintf(&sb, "  next %s: %s\n", j.Name, moment(&j.At))
 	}
@@ -96,6 +104,37 @@ func (s Status) Text() string {
 		fmt.Fprintf(&sb, "  ! %s (since %s)\n", p.Text, moment(&p.Since))
 	}
 	return sb.String()
+}
+
+// line says it in one line.
+func (e Embeddings) line(agent memory.AgentID) string {
+	switch {
+	case e.Model == "":
+		return ""
+	case e.Missing > 0 && !e.Ready:
+		return fmt.Sprintf("  search by meaning: not yet, %d of %d texts have a vector of %s; openclawssy serve makes them, or memory reembed --agent %s\n", e.Have, e.Texts, e.Model, agent)
+	case e.Missing > 0:
+		return fmt.Sprintf("  search by meaning: %s, %d of %d texts wait for a vector\n", e.Model, e.Missing, e.Texts)
+	}
+	return fmt.Sprintf("  search by meaning: %s, %d texts\n", e.Model, e.Have)
+}
+
+// embeddings looks at the vectors. A model that cannot be asked is a problem, as
+// are more vectors than a turn has time for; vectors that are still being made are
+// none.
+func (s *Service) embeddings(ctx context.Context, agent memory.AgentID, st *Status) error {
+	e, err := s.Embeddings(ctx, agent)
+	if err != nil {
+		return err
+	}
+	st.Embeddings = &e
+	if e.Failure != "" {
+		st.add("embeddings", "%d texts have no vector of %s since %s: %s; they are found by their words meanwhile", e.Missing, e.Model, moment(e.Since), e.Failure)
+	}
+	if e.Slow {
+		st.add("embeddings_slow", "%d vectors are more than can be looked at in a turn's time: search by meaning is slow", e.Have)
+	}
+	return nil
 }
 
 func bound(limit int) string {
@@ -147,6 +186,8 @@ type Parts struct {
 	Archives memory.Borrow[*archive.Store] // for reading
 	Jobs     func(context.Context, memory.AgentID) (Schedule, error)
 	Spend    func(memory.AgentID) (spend.Day, error)
+	// Embeddings tells how an agent's vectors are.
+	Embeddings func(context.Context, memory.AgentID) (Embeddings, error)
 	// Dir returns the agent's directory; ErrNotFound where it has none.
 	Dir func(memory.AgentID) (string, error)
 	// Dropped counts the events that this process could not take for an agent.
@@ -198,7 +239,7 @@ func (s *Service) Status(ctx context.Context, agent memory.AgentID) (Status, err
 		code, name string
 		look       func(context.Context, memory.AgentID, *Status) error
 	}{{"event_log", "event log", s.log}, {"working_memory", "working memory", s.working}, {"archive", "archive", s.archive},
-		{"schedule", "schedule", s.schedule}, {"spend", "account of what was spent", s.spent}, {"vitals", "file of the agent's health", s.vitals}} {
+		{"schedule", "schedule", s.schedule}, {"spend", "account of what was spent", s.spent}, {"vectors", "store of vectors", s.embeddings}, {"vitals", "file of the agent's health", s.vitals}} {
 		err := part.look(ctx, agent, &st)
 		switch {
 		case ctx.Err() != nil:

@@ -176,6 +176,22 @@ func (s *Store) Lag(ctx context.Context, lastSeq int64) (int64, error) {
 	return max(0, lastSeq-c.Seq), err
 }
 
+// Extent says how much an archive holds.
+type Extent struct {
+	Passages int64 // the highest n of EVT-n
+	Epoch    int64 // counts changes of passages that were in already
+}
+
+// Extent returns how much the archive holds.
+func (s *Store) Extent(ctx context.Context) (Extent, error) {
+	var st state
+	err := s.view(ctx, func(tx *sql.Tx) (err error) {
+		st, err = readState(ctx, tx)
+		return err
+	})
+	return Extent{st.passages, st.epoch}, err
+}
+
 const episodeColumns = `e.n, e.event_id, e.source_id, s.id, e.seq, e.part, e.turn, e.type, e.origin, e.speaker, e.text, e.caption, e.time, e.zone
 	FROM episodes e JOIN sessions s ON s.n = e.session`
 

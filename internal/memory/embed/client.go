@@ -222,6 +222,9 @@ func (a asking) batch(texts []string) []string {
 	return out
 }
 
+// Batch returns how many of the texts go into one request.
+func (a asking) Batch(texts []string) int { return len(a.batch(texts)) }
+
 // request asks for the vectors of one batch, again where that may help.
 func (a asking) request(ctx context.Context, texts []string, query bool) ([][]float32, error) {
 	prefix, tokens := a.config.TextPrefix, 0

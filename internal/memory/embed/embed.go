@@ -34,6 +34,13 @@ type Cutter interface {
 	Cut(text string) (string, bool)
 }
 
+// Batcher is an Embedder that asks for several texts at once.
+type Batcher interface {
+	// Batch returns how many of the texts, at least one of them, go into one request,
+	// so that whoever keeps vectors loses none of a request that was answered.
+	Batch(texts []string) int
+}
+
 // Query returns the vector of a question.
 func Query(ctx context.Context, e Embedder, text string) ([]float32, error) {
 	if q, differs := e.(QueryEmbedder); differs {
