@@ -41,7 +41,8 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "damage": damage, "overwrite": overwrite, "tree": tree,
-			"model": func(ts *testscript.TestScript, _ bool, behaviours []string) { model(t, ts, behaviours) },
+			"model":    func(ts *testscript.TestScript, _ bool, behaviours []string) { model(t, ts, behaviours) },
+			"embedder": func(ts *testscript.TestScript, _ bool, behaviours []string) { embedder(t, ts, behaviours) },
 		},
 	})
 }
@@ -52,6 +53,26 @@ type stubKey struct{}
 // model BEHAVIOUR… starts a model server for the script, if there is none yet,
 // and says how it answers the next requests.
 func model(t *testing.T, ts *testscript.TestScript, behaviours []string) {
+	s := stub(t, ts)
+	ts.Setenv("OPENCLAWSSY_MODEL_PROVIDER", "generic")
+	ts.Setenv("OPENCLAWSSY_MODEL_BASE_URL", s.URL)
+	ts.Setenv("OPENCLAWSSY_MODEL_NAME", "stub")
+	ts.Setenv("OPENCLAWSSY_MODEL_KEY", "env:STUB_KEY")
+	s.Next(behaviours...)
+}
+
+// embedder BEHAVIOUR… is model for embeddings.
+func embedder(t *testing.T, ts *testscript.TestScript, behaviours []string) {
+	s := stub(t, ts)
+	ts.Setenv("OPENCLAWSSY_EMBEDDINGS_PROVIDER", "generic")
+	ts.Setenv("OPENCLAWSSY_EMBEDDINGS_BASE_URL", s.URL)
+	ts.Setenv("OPENCLAWSSY_EMBEDDINGS_MODEL", "stub")
+	ts.Setenv("OPENCLAWSSY_EMBEDDINGS_MAX_RETRIES", "0")
+	s.NextEmbed(behaviours...)
+}
+
+// stub returns the script's server of models, which is started on first use.
+func stub(t *testing.T, ts *testscript.TestScript) *judge.Server {
 	servers, known := ts.Value(stubKey{}).(*[]*judge.Server)
 	if !known {
 		ts.Fatalf("the script's environment has no place for a model server")
@@ -66,13 +87,9 @@ func model(t *testing.T, ts *testscript.TestScript, behaviours []string) {
 				t.Error(err)
 			}
 		})
-		ts.Setenv("OPENCLAWSSY_MODEL_PROVIDER", "generic")
-		ts.Setenv("OPENCLAWSSY_MODEL_BASE_URL", s.URL)
-		ts.Setenv("OPENCLAWSSY_MODEL_NAME", "stub")
-		ts.Setenv("OPENCLAWSSY_MODEL_KEY", "env:STUB_KEY")
 		ts.Setenv("STUB_KEY", "sk-stub-0123456789")
 	}
-	(*servers)[0].Next(behaviours...)
+	return (*servers)[0]
 }
 
 // exits STATUS COMMAND… runs a command and checks its exit status. Its output is

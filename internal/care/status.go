@@ -129,7 +129,7 @@ func (s *Service) embeddings(ctx context.Context, agent memory.AgentID, st *Stat
 	}
 	st.Embeddings = &e
 	if e.Failure != "" {
-		st.add("embeddings", "%d texts have no vector of %s since %s: %s; they are found by their words meanwhile", e.Missing, e.Model, moment(e.Since), e.Failure)
+		st.add("embeddings", "%d texts have no vector of %s: %s; they are found by their words meanwhile", e.Missing, e.Model, e.Failure)
 	}
 	if e.Slow {
 		st.add("embeddings_slow", "%d vectors are more than can be looked at in a turn's time: search by meaning is slow", e.Have)
