@@ -37,7 +37,6 @@ var floors = map[string]int{
 	"internal/workspace/chunk":   1,
 	"internal/workspace/rank":    1,
 
-
 	"internal/llm":              2,
 	"internal/memory/distill":   2,
 	"internal/memory/embed/lsa": 2,

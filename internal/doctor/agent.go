@@ -131,6 +131,7 @@ var databases = []database{
 	{"records.db", "memory/records.db", false},
 	{"messages.db", "memory/messages.db", false},
 	{"workspace.db", "memory/workspace.db", true},
+	{"vectors.db", "memory/vectors.db", true},
 }
 
 // database examines one database, page by page.
@@ -157,12 +158,15 @@ func (x *examination) database(ctx context.Context, db database) error {
 		if err != nil {
 			return "", err
 		}
+		if db.name == "vectors.db" {
+			return "set aside as " + aside + "; openclawssy memory reembed makes it anew", nil
+		}
 		if db.name == "workspace.db" {
 			return "set aside as " + aside + "; the next workspace command makes it anew", nil
 		}
 		return "set aside as " + aside + ", and made anew from the event log", nil
 	}
-	if db.name != "workspace.db" {
+	if db.name != "workspace.db" && db.name != "vectors.db" {
 		f.then = func(ctx context.Context) error { return x.Reopen(ctx, agent) }
 	}
 	x.add(f)
