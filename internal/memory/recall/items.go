@@ -138,7 +138,7 @@ func (f *found) akin(ctx context.Context, store *working.Store, known []memory.I
 	if f.close == nil {
 		return nil, nil
 	}
-	numbers := f.close.nearItems()
+	numbers := f.close.nearItems(f.search.akin)
 	if len(numbers) == 0 {
 		return nil, nil
 	}

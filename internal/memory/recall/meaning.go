@@ -62,7 +62,7 @@ const (
 	askWithin = 5 * time.Second
 	// reranked is how many of the best by words are held against the question by
 	// meaning. One behind them would have to be nearer than any that was ever found.
-	reranked = 1024
+	reranked = 512
 	// nearestLooked is how many of the nearest memories are candidates, whatever their words.
 	nearestLooked = 256
 )
@@ -174,11 +174,12 @@ func (s *Service) look(f *found, asked answer, hits *archive.Hits, hidden func(s
 	}
 }
 
-// nearItems returns the numbers of the items among the nearest memories.
-func (c *closeness) nearItems() []int64 {
+// nearItems returns the numbers of the items among the nearest memories, at most
+// limit of them.
+func (c *closeness) nearItems(limit int) []int64 {
 	var out []int64
 	for _, h := range c.hits {
-		if h.Item {
+		if h.Item && len(out) < limit {
 			out = append(out, h.N)
 		}
 	}

@@ -214,9 +214,9 @@ func (s *Service) build(ctx context.Context, agent memory.AgentID, req Request, 
 func (s *Service) attempt(ctx context.Context, agent memory.AgentID, req Request, set Settings) (Block, error) {
 	full, cancel := share(ctx)
 	defer cancel()
-	found, err := s.find(full, agent, search{request: req, settings: set, limit: maxRanked, matches: maxMatched})
+	found, err := s.find(full, agent, search{request: req, settings: set, limit: maxRanked, matches: maxMatched, akin: maxAkin})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		found, err = s.find(ctx, agent, search{request: req, settings: set, limit: maxRanked, matches: maxMatched, mainOnly: true})
+		found, err = s.find(ctx, agent, search{request: req, settings: set, limit: maxRanked, matches: maxMatched, akin: maxAkin, mainOnly: true})
 	}
 	if err != nil {
 		return Block{}, err
@@ -237,6 +237,7 @@ func share(ctx context.Context) (context.Context, context.CancelFunc) {
 const (
 	maxRanked  = 256 // passages
 	maxMatched = 30  // items of each column
+	maxAkin    = 8   // items that are near in meaning alone: they rarely outdo those that hold the words
 )
 
 // search is what find looks for.
@@ -245,6 +246,7 @@ type search struct {
 	settings Settings
 	limit    int  // most passages
 	matches  int  // most items of each column
+	akin     int  // most items for their meaning alone
 	mainOnly bool // leave out prefixes and sessions
 	mode     mode
 	statuses []memory.Status // of items; nil for those that the question asks for

@@ -74,7 +74,7 @@ func (s *Service) Search(ctx context.Context, agent memory.AgentID, in Query) (R
 	}
 	settings := s.opts.Settings(agent)
 	settings.MinImportance, settings.PrivateInGroups = 0, true // the owner of the memory asks, not a session
-	f, err := s.find(ctx, agent, search{request: Request{Text: in.Text}, settings: settings, limit: in.Limit, matches: max(maxMatched, in.Limit), statuses: sc.statuses, scope: sc.scope, mode: by})
+	f, err := s.find(ctx, agent, search{request: Request{Text: in.Text}, settings: settings, limit: in.Limit, matches: max(maxMatched, in.Limit), akin: in.Limit, statuses: sc.statuses, scope: sc.scope, mode: by})
 	if err != nil {
 		return out, fmt.Errorf("search memory: %w", err)
 	}
