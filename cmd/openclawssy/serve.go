@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/openclawssy/openclawssy/internal/access"
+	"github.com/openclawssy/openclawssy/internal/adminpage"
 	"github.com/openclawssy/openclawssy/internal/care"
 	"github.com/openclawssy/openclawssy/internal/cli"
 	"github.com/openclawssy/openclawssy/internal/httpapi"
@@ -143,7 +144,7 @@ func (h *house) httpServer(c *op.Catalog, tokens *access.Store) (*httpapi.Server
 		Agents: func() ([]memory.AgentID, error) { return h.home.List() },
 		Audit:  h.audit, Hosts: cfg.Hosts, Origins: cfg.Origins,
 		Mounts:   []httpapi.Mount{tools},
-		Pages:    map[string]http.Handler{},
+		Pages:    map[string]http.Handler{"/admin/": adminpage.Handler("/admin/"), "/admin": http.RedirectHandler("/admin/", http.StatusFound)},
 		Limits:   httpapi.Limits{Rate: float64(cfg.RatePerSecond), Connections: cfg.MaxConnections},
 		Registry: registry, Now: h.now, Log: h.log,
 	}), nil

@@ -80,6 +80,7 @@ var floors = map[string]int{
 	"internal/mcpapi":    6,
 	"internal/bridge":    6,
 	"internal/graphview": 6,
+	"internal/adminpage": 6,
 
 	"internal/cli": 7,
 

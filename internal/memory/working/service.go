@@ -83,6 +83,17 @@ func (s *Service) Forget(ctx context.Context, agent memory.AgentID, in ForgetReq
 			texts = append(texts, t)
 		}
 	}
+	// An answer may repeat a turn in other letters: a line of a block is not always
+	// what was said. Its handle stands there all the same.
+	for _, ev := range got.Item.Evidence {
+		said, err := s.episodes.ByEvent(ctx, agent, ev.EventID)
+		if err != nil && !errors.Is(err, memory.ErrNotFound) {
+			return ForgetResult{}, fmt.Errorf("forget %s: look for what it rests on: %w", in.Handle, err)
+		}
+		for _, e := range said {
+			texts = append(texts, e.Handle+"]")
+		}
+	}
 	if in.echoes, err = s.episodes.Echoes(ctx, agent, texts); err != nil {
 		return ForgetResult{}, fmt.Errorf("forget %s: look for answers that repeat it: %w", in.Handle, err)
 	}
