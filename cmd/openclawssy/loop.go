@@ -84,7 +84,7 @@ func (h *house) index(agent memory.AgentID) {
 // makeRecall returns the recall of all agents.
 func (h *house) makeRecall(more ...recall.Source) *recall.Service {
 	return recall.New(recall.Options{
-		Archive: h.recallable, Items: h.items.read, Sources: more, Near: (&weave.Walker{Read: h.walkable}).Near, Redact: lateRedactor{h}, Now: h.now,
+		Archive: h.recallable, Items: h.items.read, Sources: more, Near: (&weave.Walker{Read: h.walkable}).Near, Meaning: h.meant, Warm: h.warmMeaning, Redact: lateRedactor{h}, Now: h.now,
 		Settings:    h.recallSettings,
 		SessionKind: h.sessionKind,
 		Health:      h.degraded,

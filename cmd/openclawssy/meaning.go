@@ -14,6 +14,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/embed"
 	"github.com/openclawssy/openclawssy/internal/memory/meaning"
+	"github.com/openclawssy/openclawssy/internal/memory/recall"
 	"github.com/openclawssy/openclawssy/internal/memory/vectors"
 	"github.com/openclawssy/openclawssy/internal/spend"
 )
@@ -214,4 +215,66 @@ func (h *house) embedRest() {
 			h.log.Warn().Err(err).Str("agent", string(agent)).Msg("make vectors")
 		}
 	}
+}
+
+// meant makes a question into what recall holds an agent's memories against.
+func (h *house) meant(ctx context.Context, agent memory.AgentID, question string) (recall.Nearness, error) {
+	q, err := h.meaning.Ask(ctx, agent, question)
+	if err != nil {
+		return nil, err
+	}
+	return nearness{q}, nil
+}
+
+// warmMeaning loads what meant needs. What goes wrong there meant says again.
+func (h *house) warmMeaning(ctx context.Context, agent memory.AgentID) {
+	if err := h.meaning.Warm(ctx, agent); err != nil && ctx.Err() == nil {
+		h.log.Warn().Err(err).Str("agent", string(agent)).Msg("load vectors")
+	}
+}
+
+// nearness answers recall in its own terms.
+type nearness struct{ q *meaning.Question }
+
+func (n nearness) Model() string { return n.q.Model }
+
+func (n nearness) Nearest(k int, keep func(recall.Ref) bool) ([]recall.Hit, float64, float64, error) {
+	found, err := n.q.Nearest(k, func(id vectors.ID) bool { return keep == nil || keep(refOf(id)) })
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	hits := make([]recall.Hit, len(found.Hits))
+	for i, h := range found.Hits {
+		hits[i] = recall.Hit{Ref: refOf(vectors.ID(h.ID)), Cosine: h.Score}
+	}
+	return hits, found.Mean, found.Std, nil
+}
+
+func (n nearness) Cosines(refs []recall.Ref) ([]recall.Hit, error) {
+	ids := make([]vectors.ID, len(refs))
+	for i, r := range refs {
+		ids[i] = vectors.OfPassage(r.N)
+		if r.Item {
+			ids[i] = vectors.OfItem(r.N)
+		}
+	}
+	cosines, err := n.q.Cosines(ids)
+	if err != nil {
+		return nil, err
+	}
+	var hits []recall.Hit
+	for i, id := range ids {
+		if c, has := cosines[id]; has {
+			hits = append(hits, recall.Hit{Ref: refs[i], Cosine: c})
+		}
+	}
+	return hits, nil
+}
+
+func refOf(id vectors.ID) recall.Ref {
+	if n, is := id.Item(); is {
+		return recall.Ref{Item: true, N: n}
+	}
+	n, _ := id.Passage()
+	return recall.Ref{N: n}
 }
