@@ -27,12 +27,14 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory/events"
 	"github.com/openclawssy/openclawssy/internal/memory/graph"
 	"github.com/openclawssy/openclawssy/internal/memory/meaning"
+	"github.com/openclawssy/openclawssy/internal/memory/recall"
 	"github.com/openclawssy/openclawssy/internal/memory/record"
 	"github.com/openclawssy/openclawssy/internal/memory/vectors"
 	"github.com/openclawssy/openclawssy/internal/memory/weave"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 	"github.com/openclawssy/openclawssy/internal/message"
 	"github.com/openclawssy/openclawssy/internal/op"
+	"github.com/openclawssy/openclawssy/internal/proxy"
 	"github.com/openclawssy/openclawssy/internal/redact"
 	"github.com/openclawssy/openclawssy/internal/runlog"
 	"github.com/openclawssy/openclawssy/internal/runtime"
@@ -57,6 +59,7 @@ type house struct {
 
 	redactor func() (*redact.Redactor, error) // with the home's key, made on first use
 	model    func() (*llm.Client, error)      // as configured, made on first use; nil for none
+	upstream func() (*proxy.Upstream, error)  // likewise, for requests of other programs
 
 	embedders sync.Map // of config.Embeddings: func() (*embed.Client, error)
 	meaning   *meaning.Service
@@ -72,9 +75,11 @@ type house struct {
 	desk       *message.Service
 	sources    adminSources
 	turns      *runtime.Runtime
-	talks      sync.Map // of agents: their *session.Store
-	writing    sync.Map // of agents: their *events.Log that is open
-	indexing   sync.Map // agents whose archive is being brought up to date
+	recalls    *recall.Service
+	proxy      atomic.Pointer[proxy.Proxy] // nil where none is served
+	talks      sync.Map                    // of agents: their *session.Store
+	writing    sync.Map                    // of agents: their *events.Log that is open
+	indexing   sync.Map                    // agents whose archive is being brought up to date
 	erasure    *care.Erasure
 	warmed     sync.Map // of agents: the lock of opening their stores before a first turn
 	isWarm     sync.Map // agents whose stores were opened so: true
@@ -93,6 +98,7 @@ func newHouse(now func() time.Time, getenv func(string) string, environ []string
 	h := &house{now: now, getenv: getenv, environ: environ}
 	h.redactor = sync.OnceValues(h.makeRedactor)
 	h.model = sync.OnceValues(h.makeModel)
+	h.upstream = sync.OnceValues(h.makeUpstream)
 	h.life, h.end = context.WithCancel(context.Background())
 	h.log = zerolog.New(os.Stderr).With().Timestamp().Logger()
 	h.erasure = h.makeErasure()
@@ -381,6 +387,7 @@ func (h *house) app() cli.App {
 	h.recorder = h.makeRecorder(graphs)
 	graphs.OnPersona = h.recorder.PersonaUpdated
 	h.desk = h.makeDesk()
+	h.recalls = rec
 	rt := h.makeRuntime(c, rec)
 	h.turns = rt
 	sched := h.makeScheduler(c, rt)

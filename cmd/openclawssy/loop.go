@@ -74,7 +74,9 @@ func (h *house) index(agent memory.AgentID) {
 		defer h.indexing.Delete(agent)
 		_, release, err := h.followed(h.life, agent)
 		if err != nil {
-			h.log.Warn().Err(err).Str("agent", string(agent)).Msg("index new events")
+			if h.life.Err() == nil { // else it is done when the program runs again
+				h.log.Warn().Err(err).Str("agent", string(agent)).Msg("index new events")
+			}
 			return
 		}
 		release()

@@ -30,13 +30,9 @@ func (h *house) modelNamed(name string) (*llm.Client, error) {
 	if m.Provider == offline {
 		return nil, nil
 	}
-	key, err := llm.Secret(m.Key, h.getenv, h.home.Path())
+	url, key, err := h.provider()
 	if err != nil {
-		return nil, fmt.Errorf("model.key: %w", err)
-	}
-	url := m.BaseURL
-	if url == "" {
-		url = llm.OpenAIBaseURL
+		return nil, err
 	}
 	timeout := time.Duration(m.Timeout)
 	out, err := egress.New(egress.Options{Allow: []egress.Endpoint{{URL: url, Private: m.AllowPrivate}}, Timeout: timeout})
@@ -47,6 +43,18 @@ func (h *house) modelNamed(name string) (*llm.Client, error) {
 		Provider: llm.Provider(m.Provider), BaseURL: m.BaseURL, Model: m.Name, Key: key, Timeout: timeout,
 		MaxRetries: m.MaxRetries, ContextWindow: m.ContextWindow, Spend: h.ledger(),
 	}, out, h.now, rand.Float64)
+}
+
+// provider returns where the configured model is asked, and the key.
+func (h *house) provider() (url, key string, err error) {
+	m := h.cfg.Model
+	if key, err = llm.Secret(m.Key, h.getenv, h.home.Path()); err != nil {
+		return "", "", fmt.Errorf("model.key: %w", err)
+	}
+	if url = m.BaseURL; url == "" {
+		url = llm.OpenAIBaseURL
+	}
+	return url, key, nil
 }
 
 // ledger returns the account of what agents spend.

@@ -138,13 +138,16 @@ func (h *house) httpServer(c *op.Catalog, tokens *access.Store) (*httpapi.Server
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	h.countTurns(registry)
+	face := h.makeProxy()
+	h.proxy.Store(face)
+	countProxied(registry, face)
 	return httpapi.New(httpapi.Options{
 		Catalog: c, Tokens: tokens, Version: version, Run: h.warmRun, Ingest: h.intake().Take,
 		Admin:  func(ctx context.Context, agent memory.AgentID) (any, error) { return h.sources.document(ctx, agent) },
 		Agents: func() ([]memory.AgentID, error) { return h.home.List() },
 		Audit:  h.audit, Hosts: cfg.Hosts, Origins: cfg.Origins,
-		Mounts:   []httpapi.Mount{tools},
 		Pages:    map[string]http.Handler{"/admin/": adminpage.Handler("/admin/"), "/admin": http.RedirectHandler("/admin/", http.StatusFound)},
+		Mounts:   append(proxyMounts(face), tools),
 		Limits:   httpapi.Limits{Rate: float64(cfg.RatePerSecond), Connections: cfg.MaxConnections},
 		Registry: registry, Now: h.now, Log: h.log,
 	}), nil
@@ -156,23 +159,34 @@ func (h *house) httpServer(c *op.Catalog, tokens *access.Store) (*httpapi.Server
 func (h *house) warmRun(ctx context.Context, t runtime.Turn) (runtime.Result, error) {
 	var note string
 	if _, parsed := memory.ParseAgentID(string(t.Agent)); parsed == nil {
-		once, _ := h.warmed.LoadOrStore(t.Agent, &sync.Mutex{})
-		opening := once.(*sync.Mutex)
-		opening.Lock()
-		if _, warm := h.isWarm.Load(t.Agent); !warm {
-			if err := h.warm(ctx, t.Agent); err != nil {
-				note = "memory could not be opened: " + err.Error()
-			} else {
-				h.isWarm.Store(t.Agent, true)
-			}
+		if err := h.opened(ctx, t.Agent); err != nil {
+			note = "memory could not be opened: " + err.Error()
 		}
-		opening.Unlock()
 	}
 	res, err := h.turns.Run(ctx, t)
 	if note != "" {
 		res.Notes = append(res.Notes, note)
 	}
 	return res, err
+}
+
+// opened opens an agent's stores, once in this process.
+func (h *house) opened(ctx context.Context, agent memory.AgentID) error {
+	if _, warm := h.isWarm.Load(agent); warm {
+		return nil
+	}
+	once, _ := h.warmed.LoadOrStore(agent, &sync.Mutex{})
+	opening := once.(*sync.Mutex)
+	opening.Lock()
+	defer opening.Unlock()
+	if _, warm := h.isWarm.Load(agent); warm {
+		return nil
+	}
+	if err := h.warm(ctx, agent); err != nil {
+		return err
+	}
+	h.isWarm.Store(agent, true)
+	return nil
 }
 
 // countTurns shows what the agent loop counts.

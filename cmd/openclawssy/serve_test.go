@@ -27,7 +27,15 @@ type served struct {
 
 func serveHome(t *testing.T, set ...string) *served {
 	t.Helper()
-	s := &served{t: t, home: filepath.Join(t.TempDir(), "home")}
+	s, end := serveAt(t, filepath.Join(t.TempDir(), "home"), set...)
+	t.Cleanup(end)
+	return s
+}
+
+// serveAt serves a home until end is called.
+func serveAt(t *testing.T, home string, set ...string) (s *served, end func()) {
+	t.Helper()
+	s = &served{t: t, home: home}
 	h := newHouse(time.Now, func(string) string { return "" }, nil)
 	app := h.app()
 	if err := h.setup(cli.Options{Home: s.home, Set: append(set, "recall.deadline_ms=20000")}); err != nil {
@@ -43,13 +51,12 @@ func serveHome(t *testing.T, set ...string) *served {
 	}
 	server := httptest.NewServer(face)
 	s.url = server.URL
-	t.Cleanup(func() {
+	return s, func() {
 		server.Close()
 		if err := h.close(); err != nil {
 			t.Error(err)
 		}
-	})
-	return s
+	}
 }
 
 // token makes one.

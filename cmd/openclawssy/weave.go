@@ -64,6 +64,7 @@ func (h *house) speakers(ctx context.Context, agent memory.AgentID, eventIDs []s
 // run at a time.
 func (h *house) itemsChanged(agent memory.AgentID) {
 	h.embedSoon(agent)
+	h.forgetBlocks(agent)
 	if !h.fromMemory(agent) && !h.speaksUp(agent) {
 		return
 	}

@@ -78,6 +78,7 @@ var floors = map[string]int{
 
 	"internal/httpapi":   6,
 	"internal/mcpapi":    6,
+	"internal/proxy":     6,
 	"internal/bridge":    6,
 	"internal/graphview": 6,
 	"internal/adminpage": 6,

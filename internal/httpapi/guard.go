@@ -29,7 +29,12 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		began := s.Now()
 		rec := &recorder{ResponseWriter: w}
 		defer func() {
-			if p := recover(); p != nil && p != http.ErrAbortHandler {
+			p := recover()
+			if p == http.ErrAbortHandler {
+				s.counts.observe(r, rec.code(), s.Now().Sub(began))
+				panic(p) // the connection is broken off, so that nobody takes what came for all
+			}
+			if p != nil {
 				s.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("path", r.URL.Path).Msg("a request ended in a defect")
 				if !rec.wrote {
 					s.fail(rec, memory.Errorf(memory.ErrInternal, "the request ended in a defect; the server's log has it"))

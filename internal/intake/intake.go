@@ -43,10 +43,11 @@ type Event struct {
 
 // Report is what came of a call.
 type Report struct {
-	Session string `json:"session"`
-	Written int    `json:"written" jsonschema:"events that are new in the log"`
-	Skipped int    `json:"skipped" jsonschema:"events that were there already"`
-	LastSeq int64  `json:"last_seq" jsonschema:"of the last event written; 0 if none was"`
+	Session  string `json:"session"`
+	Written  int    `json:"written" jsonschema:"events that are new in the log"`
+	Skipped  int    `json:"skipped" jsonschema:"events that were there already"`
+	LastSeq  int64  `json:"last_seq" jsonschema:"of the last event written; 0 if none was"`
+	FirstSeq int64  `json:"first_seq" jsonschema:"of the first event written; 0 if none was"`
 }
 
 // Service writes down events. All members are required.
@@ -125,7 +126,7 @@ func (s *Service) Take(ctx context.Context, agent memory.AgentID, of memory.Sess
 		return report, err
 	}
 	if len(written) > 0 {
-		report.LastSeq = written[len(written)-1].Seq
+		report.FirstSeq, report.LastSeq = written[0].Seq, written[len(written)-1].Seq
 	}
 	return report, nil
 }

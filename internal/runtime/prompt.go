@@ -98,6 +98,10 @@ func roomOf(cfg config.Config) budget {
 	return divide(contextWindow(cfg), cfg.Flush.ReserveTokens, cfg.Flush.SoftThresholdTokens)
 }
 
+// FlushAt returns how many tokens of a session's turns come near the edge of the
+// configured model's window, so that they should be distilled.
+func FlushAt(cfg config.Config) int { return roomOf(cfg).flush }
+
 // contextWindow is the size of the model's context, in tokens.
 func contextWindow(cfg config.Config) int {
 	if cfg.Flush.ContextWindow > 0 {

@@ -214,3 +214,37 @@ func (s *Store) Turns(ctx context.Context, eventIDs []string) (map[string]Turn, 
 	}
 	return out, nil
 }
+
+// Told is an event that somebody told of under an id of their own.
+type Told struct {
+	SourceID string
+	Seq      int64
+	Type     memory.EventType
+}
+
+// Told returns the latest events of a session that were told of under an id, at
+// most limit, oldest first. Suppressed ones are among them: they were told.
+func (s *Store) Told(ctx context.Context, session string, limit int) ([]Told, error) {
+	var out []Told
+	err := s.view(ctx, func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, `SELECT e.source_id, e.seq, e.type FROM sessions s JOIN episodes e ON e.session = s.n
+			WHERE s.id = ? AND e.part = 0 AND e.source_id <> '' ORDER BY e.n DESC LIMIT ?`, session, limit)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var t Told
+			if err := rows.Scan(&t.SourceID, &t.Seq, &t.Type); err != nil {
+				return err
+			}
+			out = append(out, t)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look up what was told: %w", err)
+	}
+	slices.Reverse(out)
+	return out, nil
+}
