@@ -1,0 +1,259 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openclawssy/openclawssy/internal/access"
+	"github.com/openclawssy/openclawssy/internal/cli"
+	"github.com/openclawssy/openclawssy/internal/op"
+)
+
+// inputs are what operations are called with whose own example does not fit the
+// home of the test, or that have none. Every other is called with its example.
+var inputs = map[string]string{
+	"agent.message.ack":      `{"id":"MSG-1"}`,
+	"agent.message.explain":  `{"id":"MSG-1"}`,
+	"agent.message.snooze":   `{"id":"MSG-9","for":"1h"}`,
+	"agent.message.retry":    `{"id":"MSG-9"}`,
+	"cron.pause":             `{"name":"memory.checkpoint"}`,
+	"cron.resume":            `{"name":"memory.checkpoint"}`,
+	"cron.delete":            `{"name":"nothing"}`,
+	"cron.run":               `{"name":"nothing"}`,
+	"memory.checkpoint.show": `{"id":"checkpoint-none"}`,
+	"memory.erase":           `{"match":"Albatross"}`,
+	"memory.revert":          `{"handle":"MEM-1","to":7}`,
+	"memory.search":          `{"text":"gloves for glazing","scope":"all"}`,
+	"memory.recall":          `{"text":"Which gloves may I use?"}`,
+	"memory.rebuild":         `{"rules":true}`,
+	"record.validate":        `{}`,
+	"record.export_markdown": `{}`,
+	"record.import_markdown": `{}`,
+	"workspace.get":          `{"path":"MEMORY.md"}`,
+}
+
+// TestSameAnswerEverywhere runs each operation over the command line, HTTP and the
+// Model Context Protocol, on copies of one home, and compares the documents.
+func TestSameAnswerEverywhere(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "base")
+	demo, err := filepath.Glob("../../testdata/demo/*.jsonl")
+	if err != nil || len(demo) != 1 {
+		t.Fatalf("%v %v", demo, err)
+	}
+	for _, args := range [][]string{
+		{"import", "chat", demo[0], "--checkpoint"},
+		{"ask", "--session", "s-ask", "--user", "mara", "Which gloves may I use for glazing?"},
+		{"record", "put", "--namespace", "long_term", "--record-kind", "fact.note", "--record-id", "r1", "--payload", `{"text":"the kiln is red"}`},
+	} {
+		if status, out := runCLI(t, base, args...); status != 0 {
+			t.Fatalf("%v: %d %s", args, status, out)
+		}
+	}
+	catalog := newHouse(time.Now, func(string) string { return "" }, nil).app().Catalog
+	for _, o := range catalog.All() {
+		t.Run(o.Name, func(t *testing.T) {
+			t.Parallel()
+			input, given := inputs[o.Name]
+			if !given {
+				input = o.Example
+			}
+			if input == "" {
+				input = "{}"
+			}
+			typed := overCLI(t, copyHome(t, base), o, input)
+			asked := overHTTP(t, copyHome(t, base), o, input, "user")
+			if diff := cmp.Diff(typed, asked); diff != "" {
+				t.Errorf("command line and HTTP differ with %s:\n%s", input, diff)
+			}
+			if o.Effect != op.Read {
+				asked = overHTTP(t, copyHome(t, base), o, input, "assistant") // a tool's caller is a model
+			}
+			called := overMCP(t, copyHome(t, base), o, input)
+			if diff := cmp.Diff(asked, called); diff != "" {
+				t.Errorf("HTTP and MCP differ with %s:\n%s", input, diff)
+			}
+		})
+	}
+}
+
+// copyHome copies a home that nobody uses.
+func copyHome(t *testing.T, base string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "home")
+	if err := os.CopyFS(to, os.DirFS(base)); err != nil {
+		t.Fatal(err)
+	}
+	for _, private := range []string{"redact.key", "tokens.json"} {
+		if err := os.Chmod(filepath.Join(to, private), 0o600); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+func runCLI(t *testing.T, home string, args ...string) (int, string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	h := newHouse(time.Now, func(string) string { return "" }, nil)
+	app := h.app()
+	app.LookupEnv = func(string) (string, bool) { return "", false }
+	args = append(args, "--home", home, "--agent", "default", "--set", "recall.deadline_ms=20000")
+	status := cli.Run(context.Background(), app, args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+	if err := h.close(); err != nil {
+		t.Error(err)
+	}
+	return status, out.String() + errs.String()
+}
+
+func overCLI(t *testing.T, home string, o op.Op, input string) any {
+	t.Helper()
+	var out, errs bytes.Buffer
+	h := newHouse(time.Now, func(string) string { return "" }, nil)
+	app := h.app()
+	app.LookupEnv = func(string) (string, bool) { return "", false }
+	// The operation alone: some have a command of the same name that works on files.
+	app.Commands = nil
+	args := append(strings.Split(o.Name, "."), "--params", input, "--json", "--home", home, "--agent", "default", "--set", "recall.deadline_ms=20000")
+	cli.Run(context.Background(), app, args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+	if err := h.close(); err != nil {
+		t.Error(err)
+	}
+	return document(t, home, out.Bytes())
+}
+
+func overHTTP(t *testing.T, home string, o op.Op, input, actor string) any {
+	t.Helper()
+	h, server, _, tokens := openServer(t, home)
+	defer closeHouse(t, h)
+	defer server.Close()
+	_, token, err := tokens.Create(context.Background(), access.New{Name: "test", Right: access.Admin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(context.Background(), "POST", server.URL+"/v1/agents/default/ops/"+o.Name, strings.NewReader(input))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("X-Openclawssy-Actor", actor)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := document(t, home, raw)
+	if resp.StatusCode >= 400 {
+		return map[string]any{"error": doc.(map[string]any)["error"]}
+	}
+	return doc
+}
+
+func overMCP(t *testing.T, home string, o op.Op, input string) any {
+	t.Helper()
+	h, server, c, _ := openServer(t, home)
+	defer closeHouse(t, h)
+	defer server.Close()
+	near, far := mcp.NewInMemoryTransports()
+	ctx := context.Background()
+	mine, err := c.Get(o.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving, err := h.mcpFace(c).Server("default", []op.Op{mine}).Connect(ctx, near, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer serving.Close() //nolint:errcheck // ends with its client
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(ctx, far, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close() //nolint:errcheck // nothing is read from it any more
+	res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: strings.ReplaceAll(o.Name, ".", "_"), Arguments: json.RawMessage(input)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(res.StructuredContent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document(t, home, raw)
+}
+
+func openServer(t *testing.T, home string) (*house, *httptest.Server, *op.Catalog, *access.Store) {
+	t.Helper()
+	h := newHouse(time.Now, func(string) string { return "" }, nil)
+	app := h.app()
+	if err := h.setup(cli.Options{Home: home, Agent: "default", Set: []string{"recall.deadline_ms=20000"}}); err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := h.tokens()
+	if err != nil {
+		t.Fatal(err)
+	}
+	face, err := h.httpServer(app.Catalog, tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, httptest.NewServer(face), app.Catalog, tokens
+}
+
+func closeHouse(t *testing.T, h *house) {
+	t.Helper()
+	if err := h.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What no two calls share: ids, moments, how long it took, where the home is.
+var unlike = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`[0-9a-f]{24,64}`), "HEX"},
+	{regexp.MustCompile(`[0-9A-HJKMNP-TV-Z]{26}`), "ULID"},
+	{regexp.MustCompile(`[0-9a-z]{26}`), "ulid"},
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "UUID"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`), "TIME"},
+	{regexp.MustCompile(`\d{8}T\d{6}Z`), "TIME"},
+	{regexp.MustCompile(`:1[789]\d{8}(\.\d+)?\b`), ":0"}, // seconds since 1970
+	{regexp.MustCompile(`"(ms|millis|took|bytes|size|duration_ms|freed)":\d+`), `"$1":0`},
+	{regexp.MustCompile(`reference data [0-9a-f]{6}`), "reference data TAG"},
+	{regexp.MustCompile(`"trace_id":"[0-9a-f]+"`), `"trace_id":"TAG"`},
+}
+
+// document reads one JSON document, without what no two calls share.
+func document(t *testing.T, home string, raw []byte) any {
+	t.Helper()
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, raw); err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	text := strings.ReplaceAll(compact.String(), home, "HOME")
+	for _, u := range unlike {
+		text = u.pattern.ReplaceAllString(text, u.with)
+	}
+	var doc any
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return doc
+}
