@@ -2,21 +2,27 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/care"
 	"github.com/openclawssy/openclawssy/internal/cli"
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/working"
+	"github.com/openclawssy/openclawssy/internal/runlog"
 )
 
 // BenchmarkErase erases one session after the other from a home of 32 MiB, or of as
-// many as OPENCLAWSSY_BENCH_ERASE_MIB says: log and archive, written as turns are.
+// many as OPENCLAWSSY_BENCH_ERASE_MIB says: log, archive, memories and runs, written
+// as turns are, days older than thirty packed. Beside the time it reports that of
+// the processors.
 func BenchmarkErase(b *testing.B) {
 	size := int64(32)
 	if text := os.Getenv("OPENCLAWSSY_BENCH_ERASE_MIB"); text != "" {
@@ -39,24 +45,27 @@ func BenchmarkErase(b *testing.B) {
 	}()
 	sessions := 0
 	for have := int64(0); have < size<<20; have = sizeOf(b, home) {
-		log, release, err := h.logs.write(ctx, "default")
-		if err != nil {
-			b.Fatal(err)
-		}
 		for range 100 { // sessions of 40 turns, some of them a day
-			fillSession(b, log.Write, sessions, now)
+			fillSession(b, h, sessions, now)
 			if sessions++; sessions%50 == 0 {
 				now = now.Add(24 * time.Hour)
 			}
 		}
-		release()
-		_, releaseArchive, err := h.followed(ctx, "default")
+		_, release, err := h.followed(ctx, "default")
 		if err != nil {
 			b.Fatal(err)
 		}
-		releaseArchive()
+		release()
+		log, release, err := h.readLog(ctx, "default")
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := log.Pack(ctx, now.AddDate(0, 0, -30)); err != nil {
+			b.Fatal(err)
+		}
+		release()
 	}
-	next := 0
+	next, began := 0, processorTime(b)
 	for b.Loop() {
 		res, err := h.erasure.Erase(ctx, "default", care.EraseRequest{Session: fmt.Sprintf("session-of-the-bench-%d", next%sessions), Yes: true})
 		if err != nil || len(res.Holding) > 0 || res.Events == 0 {
@@ -65,23 +74,76 @@ func BenchmarkErase(b *testing.B) {
 		next += 7
 	}
 	b.ReportMetric(float64(sizeOf(b, home))/(1<<20), "MiB_home")
+	b.ReportMetric((processorTime(b)-began).Seconds()/float64(b.N), "cpu-s/op")
+}
+
+// processorTime is what this process has had of all processors.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 var benchSentences = sentences()
 
-func fillSession(b *testing.B, write func(context.Context, ...memory.Event) ([]memory.Event, error), n int, now time.Time) {
+// fillSession writes a session of 40 turns, two memories that rest on it, and, for
+// every tenth, the bundle of its run.
+func fillSession(b *testing.B, h *house, n int, now time.Time) {
 	b.Helper()
+	ctx, session := context.Background(), fmt.Sprintf("session-of-the-bench-%d", n)
+	log, release, err := h.logs.write(ctx, "default")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer release()
 	list := make([]memory.Event, 40)
 	for i := range list {
-		list[i] = memory.Event{Type: memory.UserMessage, Origin: memory.OriginUser, SessionID: fmt.Sprintf("session-of-the-bench-%d", n), Timestamp: now,
+		list[i] = memory.Event{Type: memory.UserMessage, Origin: memory.OriginUser, SessionID: session, Timestamp: now,
 			Text: fmt.Sprintf("Turn %d of %d. %s", i, n, benchSentences()+", "+benchSentences())}
 		if i%2 == 1 {
 			list[i].Type, list[i].Origin = memory.AssistantOutput, memory.OriginAssistant
 		}
 	}
-	if _, err := write(context.Background(), list...); err != nil {
+	if n%10 == 0 {
+		fillRun(b, h, session, list)
+	}
+	list, err = log.Write(ctx, list...)
+	if err != nil {
 		b.Fatal(err)
 	}
+	items, release, err := h.items.write(ctx, "default")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer release()
+	var in working.Imported
+	for _, e := range []memory.Event{list[0], list[20]} {
+		in.Put = append(in.Put, working.Entry{At: now, Item: memory.Item{ID: "mem_" + e.ID, Kind: memory.KindFact, Title: e.Text[:60], Content: e.Text, Importance: 3, Confidence: 1,
+			Status: memory.Active, Trust: memory.TrustUser, Evidence: []memory.Evidence{{EventID: e.ID, Seq: e.Seq, Quote: e.Text}}}})
+	}
+	if _, err := items.Import(ctx, in); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func fillRun(b *testing.B, h *house, session string, list []memory.Event) {
+	b.Helper()
+	runs, release, err := h.writeRuns(context.Background(), "default")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer release()
+	run, err := runs.Start(runlog.Input{Session: session, Channel: "cli", Text: list[0].Text})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := errors.Join(run.Prompt(list[0].Text), run.Finish(list[1].Text, runlog.Meta{Session: session, Status: runlog.OK})); err != nil {
+		b.Fatal(err)
+	}
+	list[0].RunID, list[1].RunID = run.ID(), run.ID()
 }
 
 func sizeOf(b *testing.B, dir string) (bytes int64) {

@@ -280,10 +280,8 @@ func (s *Erasure) aim(ctx context.Context, agent memory.AgentID, p *planner, in 
 	switch {
 	case in.Session != "":
 		p.session = in.Session
-		p.wants = func(e memory.Event) bool { return e.SessionID == in.Session }
 	case day != nil:
 		p.before = day
-		p.wants = func(e memory.Event) bool { return e.Timestamp.Before(*day) }
 	case in.Match != "":
 		p.match = strings.ToLower(strings.TrimSpace(in.Match))
 	case in.Event != "":
@@ -291,7 +289,7 @@ func (s *Erasure) aim(ctx context.Context, agent memory.AgentID, p *planner, in 
 		if err != nil {
 			return err
 		}
-		p.wants = func(e memory.Event) bool { return e.ID == id }
+		p.event = id
 	default:
 		store, release, err := s.Items(ctx, agent)
 		if err != nil {

@@ -1,6 +1,7 @@
 package care
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -9,20 +10,13 @@ import (
 
 	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/events"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 )
 
-// eventReader reads the event log.
-type eventReader interface {
-	Read(ctx context.Context, after memory.Cursor, limit int) ([]memory.Event, memory.Cursor, error)
-}
-
-const (
-	planChunk = 2000 // events read at a time
-	// maxPasses bounds how often the log is gone through for what repeats what goes:
-	// an answer that goes takes along what was learned from it, and so on.
-	maxPasses = 4
-)
+// maxPasses bounds how often the log is gone through for what repeats what goes:
+// an answer that goes takes along what was learned from it, and so on.
+const maxPasses = 4
 
 // voice says whose words a needle is: what a person said is looked for in answers
 // of any session; what the agent said itself may be said again.
@@ -35,12 +29,16 @@ const (
 
 // planner finds out what an erasure takes away, from the log alone: items that
 // were forgotten long ago have left their text there.
+//
+// It goes through the log several times, but decodes little of it: the changes of
+// memory once, and of the rest what holds something that is looked for.
 type planner struct {
-	log     eventReader
-	wants   func(memory.Event) bool // the events that were asked for
-	item    string                  // id of the memory that was asked for; "" for none
-	session string                  // that was asked for; "" for none
-	match   string                  // lower-case; "" for none
+	log *events.Reader
+	// What was asked for: one of these, and the others are zero.
+	session string
+	item    string // id of a memory
+	event   string // id
+	match   string // lower-case
 	before  *time.Time
 
 	events   map[string]memory.Event // that go, by id, without text
@@ -65,37 +63,34 @@ type known struct {
 	alive    bool
 }
 
-func newPlanner(log eventReader) *planner {
+func newPlanner(log *events.Reader) *planner {
 	return &planner{log: log, events: map[string]memory.Event{}, items: map[string]*known{}, goes: map[string]bool{}, cleaned: map[string]bool{},
 		stays: map[string]bool{}, runsStay: map[string]bool{}, needles: map[string]voice{}, shared: map[string]bool{}}
 }
 
-// each hands over every event of the log.
-func (p *planner) each(ctx context.Context, visit func(*memory.Event) error) error {
-	for at := (memory.Cursor{}); ; {
-		events, next, err := p.log.Read(ctx, at, planChunk)
-		if err != nil || len(events) == 0 {
-			return err
-		}
-		for i := range events {
-			if err := visit(&events[i]); err != nil {
-				return err
-			}
-		}
-		at = next
-	}
-}
-
 // run makes the target.
 func (p *planner) run(ctx context.Context) (*erasure.Target, error) {
-	if err := p.each(ctx, p.readItem); err != nil {
+	matches := erasure.NewFinder(nil, p.match)
+	err := p.log.Scan(ctx, func(h *events.Head) error {
+		if mayCarry(h) {
+			return p.readItem(h)
+		}
+		return p.selectEvent(h, matches)
+	})
+	if err != nil {
 		return nil, err
 	}
-	if known := p.items[p.item]; known != nil {
+	if known := p.items[p.item]; known != nil { // its changes stand behind what it rests on
 		p.goes[p.item] = true
-	}
-	if err := p.each(ctx, p.selectEvent); err != nil {
-		return nil, err
+		err := p.log.Scan(ctx, func(h *events.Head) error {
+			if known.evidence[string(h.ID)] {
+				return p.takeLine(h)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	p.selectItems()
 	for range maxPasses {
@@ -123,9 +118,19 @@ func changeIn(e *memory.Event) (memory.Change, bool) {
 	return ch, err == nil
 }
 
+// changeMember begins a change in an event's line.
+var changeMember = []byte(`"` + memory.MetaChange + `":`)
+
+// mayCarry reports whether an event may carry a change.
+func mayCarry(h *events.Head) bool { return !h.Type.IsTurn() && bytes.Contains(h.Line, changeMember) }
+
 // readItem notes what the log says of memories.
-func (p *planner) readItem(e *memory.Event) error {
-	ch, has := changeIn(e)
+func (p *planner) readItem(h *events.Head) error {
+	e, err := h.Event()
+	if err != nil {
+		return nil // Read reports the damage
+	}
+	ch, has := changeIn(&e)
 	if !has {
 		return nil
 	}
@@ -187,29 +192,43 @@ func stringsIn(v any) []string {
 	return nil
 }
 
-// isBook reports whether an event is one of memory's own book-keeping: such stay,
+// isBook reports whether events of a type are memory's own book-keeping: such stay,
 // and lose what they say of what goes.
-func isBook(e *memory.Event) bool {
-	return e.Type == memory.MemoryChange || e.Type == memory.CheckpointEvent || e.Type == memory.Maintenance
+func isBook(t memory.EventType) bool {
+	return t == memory.MemoryChange || t == memory.CheckpointEvent || t == memory.Maintenance
 }
 
-// selectEvent takes the events that were asked for, and those that the memory that was
-// asked for rests on.
-func (p *planner) selectEvent(e *memory.Event) error {
-	if _, gone := e.Erased(); gone || isBook(e) {
+// selectEvent takes an event that was asked for.
+func (p *planner) selectEvent(h *events.Head, matches *erasure.Finder) error {
+	switch {
+	case isBook(h.Type):
 		return nil
-	}
-	asked := p.wants != nil && p.wants(*e)
-	if k := p.items[p.item]; k != nil && k.evidence[e.ID] {
-		asked = true
-	}
-	if p.match != "" && strings.Contains(strings.ToLower(e.Text+"\n"+strings.Join(stringsIn(e.Metadata), "\n")), p.match) {
-		asked = true
-	}
-	if asked {
-		p.take(e)
+	case p.session != "" && string(h.Session) == p.session,
+		p.event != "" && string(h.ID) == p.event,
+		p.before != nil && h.Time().Before(*p.before),
+		p.match != "" && matches.In(h.Line):
+		return p.takeLine(h)
 	}
 	return nil
+}
+
+// takeLine takes the event of a line, unless it has been erased, or holds the text
+// that was asked for in its ids and the like alone.
+func (p *planner) takeLine(h *events.Head) error {
+	e, err := h.Event()
+	if err != nil {
+		return nil // Read reports the damage
+	}
+	if _, gone := e.Erased(); gone || isBook(e.Type) || p.match != "" && !strings.Contains(strings.ToLower(wordsOf(&e)), p.match) {
+		return nil
+	}
+	p.take(&e)
+	return nil
+}
+
+// wordsOf returns all text of an event.
+func wordsOf(e *memory.Event) string {
+	return e.Text + "\n" + strings.Join(stringsIn(e.Metadata), "\n")
 }
 
 const samplesShown = 20
@@ -282,28 +301,33 @@ func (p *planner) followEchoes(ctx context.Context) error {
 	}
 	var echoes []echo
 	quoting := map[string][]int{} // by memory
-	err := p.each(ctx, func(e *memory.Event) error {
-		if _, goes := p.events[e.ID]; goes {
+	for id, k := range p.items {
+		if !p.goes[id] {
+			quoting[id] = found(finder, strings.Join(k.texts, "\n"))
+		}
+	}
+	err := p.log.Scan(ctx, func(h *events.Head) error {
+		if _, goes := p.events[string(h.ID)]; goes || isBook(h.Type) {
 			return nil
+		}
+		hit := finder.In(h.Line)
+		if !hit && !(h.Type.IsTurn() && p.first(h)) {
+			return nil
+		}
+		e, err := h.Event()
+		if err != nil {
+			return nil // Read reports the damage
 		}
 		if _, gone := e.Erased(); gone {
-			return nil
-		}
-		if ch, has := changeIn(e); has {
-			for _, it := range ch.Items {
-				if !p.goes[it.ID] {
-					quoting[it.ID] = append(quoting[it.ID], found(finder, strings.Join(textsOf(it), "\n"))...)
-				}
-			}
-			return nil
-		}
-		if isBook(e) {
 			return nil
 		}
 		if e.Type.IsTurn() {
 			p.stays[e.SessionID], p.runsStay[e.RunID] = true, true
 		}
-		hits := found(finder, e.Text+"\n"+strings.Join(stringsIn(e.Metadata), "\n"))
+		if !hit {
+			return nil
+		}
+		hits := found(finder, wordsOf(&e))
 		if len(hits) == 0 {
 			return nil
 		}
@@ -313,7 +337,7 @@ func (p *planner) followEchoes(ctx context.Context) error {
 			}
 			return nil
 		}
-		echoes = append(echoes, echo{*e, hits})
+		echoes = append(echoes, echo{e, hits})
 		return nil
 	})
 	if err != nil {
@@ -338,6 +362,12 @@ func (p *planner) followEchoes(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// first reports whether an event is the first to say that its session or its run
+// stays.
+func (p *planner) first(h *events.Head) bool {
+	return !p.stays[string(h.Session)] || !p.runsStay[string(h.Run)]
 }
 
 // found returns the needles in a text.

@@ -1,6 +1,7 @@
 package care
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -280,15 +281,26 @@ func (s *Erasure) purge(ctx context.Context, agent memory.AgentID, t *erasure.Ta
 func (s *Erasure) log(dir string) func(context.Context, memory.AgentID, *erasure.Target) (int, error) {
 	return func(ctx context.Context, _ memory.AgentID, t *erasure.Target) (int, error) {
 		done, err := events.Rewrite(ctx, filepath.Join(dir, "memory", "events"), s.Log, events.Edits{
-			Drop: t.Finder().In,
-			Wants: func(h events.Head) bool {
-				_, goes := t.Event(h.Seq)
-				return goes || h.Type == "" || h.Type == memory.MemoryChange || h.Type == memory.CheckpointEvent || h.Type == memory.Maintenance
-			},
+			Drop:  t.Finder().In,
+			Wants: func(h *events.Head) bool { return mayEdit(h, t) },
 			Event: func(e *memory.Event) (bool, error) { return editEvent(e, t) },
 		})
 		return int(done.Lines), err
 	}
+}
+
+// mayEdit reports whether editEvent may change an event, from its line alone.
+func mayEdit(h *events.Head, t *erasure.Target) bool {
+	if _, goes := t.Event(h.Seq); goes || !isBook(h.Type) {
+		return goes
+	}
+	return t.Session(string(h.Session)) || refuses(h) || t.InChange(h.Line)
+}
+
+// refuses reports whether a checkpoint tells of entries that it refused: those may
+// quote any event of its batch.
+func refuses(h *events.Head) bool {
+	return h.Type == memory.CheckpointEvent && !bytes.Contains(h.Line, []byte(`"refused":[]`)) && !bytes.Contains(h.Line, []byte(`"refused":null`))
 }
 
 func editEvent(e *memory.Event, t *erasure.Target) (changed bool, err error) {

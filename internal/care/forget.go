@@ -43,9 +43,7 @@ func (s *Erasure) Blot(ctx context.Context, agent memory.AgentID, t *erasure.Tar
 		return memory.Errorf(memory.ErrUnavailable, "wait for another memory to be forgotten: %w", err)
 	}
 	_, err = events.Rewrite(ctx, filepath.Join(dir, "memory", "events"), s.Log, events.Edits{
-		Wants: func(h events.Head) bool {
-			return h.Type == "" || h.Type == memory.MemoryChange || h.Type == memory.CheckpointEvent
-		},
+		Wants: func(h *events.Head) bool { return isBook(h.Type) && t.InChange(h.Line) },
 		Event: func(e *memory.Event) (bool, error) {
 			carried, has := e.Metadata[memory.MetaChange]
 			if !has {

@@ -1,17 +1,22 @@
 package care
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/renameio/v2"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/journal"
@@ -44,52 +49,113 @@ func walkFiles(ctx context.Context, dir string, visit func(path string) error) e
 	})
 }
 
-// scan looks for what goes in every byte of the files below dir.
+// scanned is the most bytes of one file that are looked through by one goroutine.
+const scanned = 64 << 20
+
+// scan looks for what goes in every byte of the files below dir, with all
+// processors.
 func scan(ctx context.Context, dir string, t *erasure.Target) (left []Leftover, bytes int64, err error) {
 	if t.Finder().Empty() {
 		return nil, 0, nil
 	}
+	var mu sync.Mutex
+	places := map[string]int64{}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	look := func(path string, from, to int64) {
+		group.Go(func() error {
+			n, size, err := count(ctx, filepath.Join(dir, path), t, from, to)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return memory.Errorf(memory.ErrUnavailable, "look through %s: %w", path, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			bytes += size
+			if n > 0 {
+				places[filepath.ToSlash(path)] += n
+			}
+			op.Report(ctx, op.Progress{Done: bytes, Unit: "bytes"})
+			return nil
+		})
+	}
 	err = walkFiles(ctx, dir, func(path string) error {
-		n, size, err := count(filepath.Join(dir, path), t)
-		bytes += size
-		if n > 0 {
-			left = append(left, Leftover{File: filepath.ToSlash(path), Places: n})
+		st, err := os.Stat(filepath.Join(dir, path))
+		if err != nil {
+			return err
 		}
-		op.Report(ctx, op.Progress{Done: bytes, Unit: "bytes"})
-		return err
+		if isPacked(path) {
+			look(path, 0, -1)
+			return nil
+		}
+		for from := int64(0); from < st.Size(); from += scanned {
+			to := from + scanned
+			if to >= st.Size() {
+				to = -1 // and what is added to it meanwhile
+			}
+			look(path, from, to)
+		}
+		return nil
 	})
-	return left, bytes, err
+	if err := errors.Join(err, group.Wait()); err != nil {
+		return nil, bytes, err
+	}
+	for _, path := range slices.Sorted(maps.Keys(places)) {
+		left = append(left, Leftover{File: path, Places: places[path]})
+	}
+	return left, bytes, nil
 }
 
-func count(path string, t *erasure.Target) (n, size int64, err error) {
-	f, err := openWhole(path)
+// count looks through a range of a file, or from an offset on where to is below 0.
+// A packed day of the event log is looked through unpacked, and whole.
+func count(ctx context.Context, path string, t *erasure.Target, from, to int64) (n, size int64, err error) {
+	if isPacked(path) {
+		days, err := journal.Unpacked(path)
+		if err != nil {
+			return 0, 0, err
+		}
+		in := &counter{ctx: ctx, in: days}
+		n, err = t.Finder().Count(in)
+		return n, in.n, errors.Join(err, days.Close())
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	in := &counter{in: f}
-	n, err = t.Finder().Count(bufio.NewReader(in))
+	if to < 0 {
+		to = math.MaxInt64 - 1
+	}
+	in := &counter{ctx: ctx, at: f}
+	n, err = t.Finder().CountIn(in, from, to)
 	return n, in.n, err
 }
 
-// openWhole opens a file for reading what it says: a packed day of the event log
-// unpacked.
-func openWhole(path string) (io.ReadCloser, error) {
-	if strings.HasSuffix(path, ".jsonl.zst") {
-		return journal.Unpacked(path)
-	}
-	return os.Open(path)
-}
+func isPacked(path string) bool { return strings.HasSuffix(path, ".jsonl.zst") }
 
-// counter counts the bytes that are read through it.
+// counter counts the bytes that are read through it, until ctx ends.
 type counter struct {
-	in io.Reader
-	n  int64
+	ctx context.Context
+	in  io.Reader
+	at  io.ReaderAt
+	n   int64
 }
 
 // Read implements io.Reader.
 func (c *counter) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
 	n, err := c.in.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// ReadAt implements io.ReaderAt.
+func (c *counter) ReadAt(p []byte, offset int64) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	n, err := c.at.ReadAt(p, offset)
 	c.n += int64(n)
 	return n, err
 }
@@ -119,7 +185,7 @@ func sweep(ctx context.Context, dir string, t *erasure.Target) (n int, err error
 			n++
 			return os.Remove(whole)
 		}
-		blotted, err := blotFile(whole, t)
+		blotted, err := blotFile(ctx, whole, t)
 		if blotted {
 			n++
 		}
@@ -141,7 +207,7 @@ func reportDay(name string) (time.Time, bool) {
 const maxBlotted = 8 << 20
 
 // blotFile blots a text out of a file whose form bears it.
-func blotFile(path string, t *erasure.Target) (bool, error) {
+func blotFile(ctx context.Context, path string, t *erasure.Target) (bool, error) {
 	isJSON := strings.HasSuffix(path, ".json") || strings.HasSuffix(path, ".jsonl")
 	inEvents := filepath.Base(filepath.Dir(path)) == "events" // its lines have checksums
 	if inEvents || !isJSON && !strings.HasSuffix(path, ".md") && !strings.HasSuffix(path, ".txt") {
@@ -152,7 +218,7 @@ func blotFile(path string, t *erasure.Target) (bool, error) {
 		return false, err
 	}
 	if st.Size() > maxBlotted { // none of ours is: only what must be is read whole
-		hits, _, err := count(path, t)
+		hits, _, err := count(ctx, path, t, 0, -1)
 		if err != nil || hits == 0 {
 			return false, err
 		}

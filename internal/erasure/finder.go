@@ -5,9 +5,12 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/oklog/ulid/v2"
 )
@@ -18,6 +21,8 @@ const (
 	window      = 48      // most bytes of one needle
 	maxNeedles  = 100_000 // an erasure of more text is looked for by its first parts
 	scanBuffer  = 1 << 20
+	maxStride   = 8
+	maxAnchors  = 400_000 // so that a Finder needs no more than some 100 MB
 )
 
 // Needles cuts a text into the pieces that it is looked for by: each line in
@@ -36,7 +41,7 @@ func Needles(text string) []string {
 		return nil
 	}
 	var out []string
-	for line := range strings.Lines(text) {
+	for _, line := range strings.FieldsFunc(text, breaksLine) {
 		for line = strings.TrimSpace(line); len(line) >= minNeedle; line = strings.TrimSpace(line) {
 			n := cut(line)
 			if piece := strings.Trim(line[:n], edges); len(piece) >= minNeedle {
@@ -46,6 +51,12 @@ func Needles(text string) []string {
 		}
 	}
 	return out
+}
+
+// breaksLine reports whether a needle ends at a rune: one that JSON may be written
+// with or without an escape for, or with several.
+func breaksLine(r rune) bool {
+	return r < ' ' && r != '\t' || r == '\u2028' || r == '\u2029' || r == utf8.RuneError
 }
 
 // edges are left off a needle's ends: in JSON they stand around any text, and would
@@ -121,15 +132,19 @@ func cut(line string) int {
 
 // Finder finds any of many texts in bytes, as they are and as JSON writes them.
 // It is safe for concurrent use.
+//
+// It looks at every stride-th place alone: as many stretches of a needle that
+// follow each other are its anchors, so that one of them stands at such a place.
 type Finder struct {
 	filter  []uint64 // a bit for each hash of an anchor
 	shift   uint
+	stride  int
 	anchors map[uint64][]place
 	fold    [][]byte // lower-case forms of the text that is found whatever its case
 	longest int
 }
 
-// place is a needle and where its anchor stands in it.
+// place is a needle and where an anchor stands in it.
 type place struct {
 	form   []byte
 	at     int
@@ -144,15 +159,25 @@ func NewFinder(texts []string, fold string) *Finder { return newFinder(texts, ni
 // newFinder is NewFinder with ids too, behind the texts: an id is found where it is
 // not part of a longer one.
 func newFinder(texts, ids []string, fold string) *Finder {
-	f := &Finder{anchors: map[uint64][]place{}, longest: anchorBytes}
+	f := &Finder{anchors: map[uint64][]place{}, longest: anchorBytes, stride: maxStride}
+	var places []place
 	for i, text := range slices.Concat(texts, ids) {
 		for _, form := range forms(text) {
 			if len(form) < anchorBytes {
 				continue
 			}
-			at, key := f.anchorOf(form)
-			f.anchors[key] = append(f.anchors[key], place{form, at, i, i >= len(texts)})
+			places = append(places, place{form: form, needle: i, whole: i >= len(texts)})
+			f.stride = min(f.stride, len(form)-anchorBytes+1)
 			f.longest = max(f.longest, len(form))
+		}
+	}
+	f.stride = max(1, min(f.stride, maxAnchors/max(1, len(places))))
+	for _, p := range places {
+		p.at = f.anchorsOf(p.form)
+		for range f.stride {
+			key := binary.LittleEndian.Uint64(p.form[p.at:])
+			f.anchors[key] = append(f.anchors[key], p)
+			p.at++
 		}
 	}
 	bits := uint(16)
@@ -166,24 +191,30 @@ func newFinder(texts, ids []string, fold string) *Finder {
 	}
 	if fold != "" {
 		for _, form := range forms(strings.ToLower(fold)) {
-			f.fold = append(f.fold, bytes.ToLower(form))
+			f.fold = append(f.fold, lower(form))
 			f.longest = max(f.longest, len(form))
 		}
 	}
 	return f
 }
 
-// anchorOf chooses where a needle is recognised by: the stretch that the fewest
-// needles before it have.
-func (f *Finder) anchorOf(form []byte) (at int, key uint64) {
+// anchorsOf chooses where the anchors of a needle begin: so that no more needles
+// than must be share one.
+func (f *Finder) anchorsOf(form []byte) (at int) {
 	fewest := -1
-	for i := 0; i+anchorBytes <= len(form); i++ {
-		k := binary.LittleEndian.Uint64(form[i:])
-		if n := len(f.anchors[k]); fewest < 0 || n < fewest {
-			at, key, fewest = i, k, n
+	for i := 0; i+anchorBytes+f.stride-1 <= len(form); i++ {
+		most := 0
+		for j := i; j < i+f.stride; j++ {
+			most = max(most, len(f.anchors[binary.LittleEndian.Uint64(form[j:])]))
+		}
+		if fewest < 0 || most < fewest {
+			at, fewest = i, most
+		}
+		if most == 0 {
+			break
 		}
 	}
-	return at, key
+	return at
 }
 
 // hash is Fibonacci hashing: the high bits of a product with 2^64 over the golden
@@ -226,7 +257,7 @@ type Span struct{ Start, End, Needle int }
 // returns false.
 func (f *Finder) Find(b []byte, visit func(Span) bool) {
 	if len(f.anchors) > 0 {
-		for i := 0; i+anchorBytes <= len(b); i++ {
+		for i := 0; i+anchorBytes <= len(b); i += f.stride {
 			key := binary.LittleEndian.Uint64(b[i:])
 			h := f.hash(key)
 			if f.filter[h/64]&(1<<(h%64)) != 0 && !f.at(b, i, key, visit) {
@@ -237,13 +268,10 @@ func (f *Finder) Find(b []byte, visit func(Span) bool) {
 	if len(f.fold) == 0 {
 		return
 	}
-	lower := bytes.ToLower(b)
-	if len(lower) != len(b) { // a letter of another length: fold what is ASCII alone
-		lower = asciiLower(b)
-	}
+	folded := lower(b)
 	for _, form := range f.fold {
 		for at := 0; ; {
-			i := bytes.Index(lower[at:], form)
+			i := bytes.Index(folded[at:], form)
 			if i < 0 {
 				break
 			}
@@ -273,12 +301,24 @@ func inID(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
 }
 
-func asciiLower(b []byte) []byte {
+// lower returns b in lower case. A letter whose lower case is written in more or
+// fewer bytes stays, so that places in both are the same.
+func lower(b []byte) []byte {
 	out := bytes.Clone(b)
-	for i, c := range out {
-		if 'A' <= c && c <= 'Z' {
-			out[i] = c + 'a' - 'A'
+	for i := 0; i < len(out); {
+		c := out[i]
+		if c < utf8.RuneSelf {
+			if 'A' <= c && c <= 'Z' {
+				out[i] = c + 'a' - 'A'
+			}
+			i++
+			continue
 		}
+		r, size := utf8.DecodeRune(out[i:])
+		if l := unicode.ToLower(r); r != utf8.RuneError && utf8.RuneLen(l) == size {
+			utf8.EncodeRune(out[i:], l)
+		}
+		i += size
 	}
 	return out
 }
@@ -295,25 +335,42 @@ func (f *Finder) Empty() bool { return len(f.anchors) == 0 && len(f.fold) == 0 }
 
 // Count returns how often needles stand in what r holds. It needs memory for a
 // buffer, whatever the length.
-func (f *Finder) Count(r io.Reader) (n int64, err error) {
-	buf := make([]byte, scanBuffer+f.longest)
-	kept, seen := 0, 0 // bytes at the front from before, and how many of them were looked at
+func (f *Finder) Count(r io.Reader) (n int64, err error) { return f.count(r, 0, math.MaxInt64) }
+
+// CountIn returns how often needles stand in r so that they end behind from, and at
+// to or before. Ranges next to each other count each needle once.
+func (f *Finder) CountIn(r io.ReaderAt, from, to int64) (n int64, err error) {
+	lead := min(from, int64(f.longest)+1)
+	return f.count(io.NewSectionReader(r, from-lead, lead+to-from+1), lead, lead+to-from)
+}
+
+// count counts the needles that end behind seen, and at limit or before.
+func (f *Finder) count(r io.Reader, seen, limit int64) (n int64, err error) {
+	keep := f.longest + 1 // with the byte before: it tells whether an id begins there
+	buf := make([]byte, scanBuffer+keep)
+	base, kept := int64(0), 0 // where buf stands, and how much of it was there before
 	for {
 		got, err := io.ReadFull(r, buf[kept:])
 		end := kept + got
+		upTo := base + int64(end)
+		last := err == io.EOF || err == io.ErrUnexpectedEOF
+		if !last {
+			upTo-- // the byte behind tells whether an id ends there
+		}
 		f.Find(buf[:end], func(s Span) bool {
-			if s.End > seen { // else it was counted before
+			if at := base + int64(s.End); at > seen && at <= min(upTo, limit) {
 				n++
 			}
 			return true
 		})
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
+		if last {
 			return n, nil
 		}
 		if err != nil {
 			return n, err
 		}
-		kept = copy(buf, buf[end-f.longest:end])
-		seen = kept
+		seen = max(seen, upTo)
+		kept = copy(buf, buf[end-keep:end])
+		base += int64(end - kept)
 	}
 }

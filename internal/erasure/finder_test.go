@@ -34,6 +34,7 @@ func TestFinderFindsWhatItIsGiven(t *testing.T) {
 		"cut short":           {"a needle in the ha", false},
 		"other letters":       {"sehr überraschend größer!", true},
 		"any case":            {"in STRAßBURG", true},
+		"beside odd letters":  {"\u212a\u0130 in STRAßBURG", true},
 		"nothing of the sort": {"hay, hay, hay", false},
 		"empty":               {"", false},
 	} {
@@ -65,6 +66,76 @@ func TestCountSeesEachNeedleOnce(t *testing.T) {
 	})
 }
 
+// TestFindSeesWhatPlainSearchDoes compares Find with a search for one needle after
+// the other, in text that is made of their parts.
+func TestFindSeesWhatPlainSearchDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		part := rapid.StringOfN(rapid.SampledFrom([]rune("ab")), 1, 6, -1)
+		needles := rapid.SliceOfN(rapid.StringOfN(rapid.SampledFrom([]rune("ab")), anchorBytes, 20, -1), 1, 5).Draw(t, "needles")
+		slices.Sort(needles)
+		needles = slices.Compact(needles)
+		var hay strings.Builder
+		for range rapid.IntRange(0, 12).Draw(t, "parts") {
+			if rapid.Bool().Draw(t, "whole") {
+				hay.WriteString(rapid.SampledFrom(needles).Draw(t, "needle"))
+			} else {
+				hay.WriteString(part.Draw(t, "part"))
+			}
+		}
+		text := hay.String()
+		var want, got []Span
+		for n, needle := range needles {
+			for i := range text {
+				if strings.HasPrefix(text[i:], needle) {
+					want = append(want, Span{i, i + len(needle), n})
+				}
+			}
+		}
+		f := NewFinder(needles, "")
+		f.Find([]byte(text), func(s Span) bool { got = append(got, s); return true })
+		order := func(a, b Span) int { return (a.Start-b.Start)*100 + a.Needle - b.Needle }
+		slices.SortFunc(want, order)
+		slices.SortFunc(got, order)
+		if !slices.Equal(got, want) {
+			t.Fatalf("found %v in %q, want %v of %q", got, text, want, needles)
+		}
+		// In ranges, each is counted once.
+		n := int64(0)
+		at := int64(0)
+		for at < int64(len(text)) {
+			to := min(int64(len(text)), at+rapid.Int64Range(1, 30).Draw(t, "range"))
+			c, err := f.CountIn(strings.NewReader(text), at, to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, at = n+c, to
+		}
+		if n != int64(len(want)) {
+			t.Fatalf("counted %d in ranges, want %d", n, len(want))
+		}
+	})
+}
+
+func TestAnIDAtTheEndOfABufferIsFoundWhole(t *testing.T) {
+	f := newFinder(nil, []string{"run_of_the_mill"}, "")
+	for _, tc := range []struct {
+		behind string
+		want   int64
+	}{{"2", 0}, {" ", 1}, {"", 1}} {
+		for off := -3; off <= 3; off++ {
+			hay := strings.Repeat("x ", scanBuffer/2+f.longest+1)
+			hay = hay[:scanBuffer+f.longest+1+off-len("run_of_the_mill")-1] + " run_of_the_mill" + tc.behind
+			if tc.behind != "" {
+				hay += " and more"
+			}
+			n, err := f.Count(strings.NewReader(hay))
+			if err != nil || n != tc.want {
+				t.Errorf("with %q behind, %d off: %d, %v", tc.behind, off, n, err)
+			}
+		}
+	}
+}
+
 func TestNeedles(t *testing.T) {
 	for name, tc := range map[string]struct {
 		in   string
@@ -72,6 +143,7 @@ func TestNeedles(t *testing.T) {
 	}{
 		"a line":     {"The word is quorvexil.", []string{"The word is quorvexil."}},
 		"short":      {"quorvexil", nil},
+		"controls":   {"a bell rings \a here and\u2028ends the line", []string{"a bell rings", "ends the line"}},
 		"lines":      {"The first of two lines\n\nand the second", []string{"The first of two lines", "and the second"}},
 		"JSON":       {`{"updated_at":"2026-05-08T10:00:00Z","a":{"content":"The word is \"quorvexil\"."},"id":"mem_01M80TR7YW19QHXW7GFY15TH66","n":[1,"another sentence"]}`, []string{`The word is "quorvexil".`, "another sentence"}},
 		"JSON twice": {`{"args":"{\"content\":\"The word is quorvexil.\"}"}`, []string{"The word is quorvexil."}},

@@ -41,6 +41,8 @@ type Target struct {
 	Forgets bool `json:"forgets,omitempty"`
 
 	finder   *Finder
+	named    *Finder       // of the ids of Items and Cleaned
+	unnamed  bool          // one of these is too short to be looked for
 	seqs     map[int64]int // index in Events
 	ids      map[string]bool
 	items    map[string]bool
@@ -67,6 +69,13 @@ func (t *Target) Prepare() {
 	for i, e := range t.Events {
 		t.seqs[e.Seq], t.ids[e.ID] = i, true
 	}
+	t.unnamed = false
+	names := make([]string, 0, len(t.Items)+len(t.Cleaned))
+	for _, it := range slices.Concat(t.Items, t.Cleaned) {
+		names = append(names, it.ID)
+		t.unnamed = t.unnamed || len(it.ID) < anchorBytes
+	}
+	t.named = newFinder(nil, names, "")
 	for _, it := range t.Items {
 		t.items[it.ID], t.handles[it.Handle] = true, true
 	}
@@ -89,6 +98,10 @@ func setOf(list []string) map[string]bool {
 
 // Finder finds what goes in bytes.
 func (t *Target) Finder() *Finder { return t.finder }
+
+// InChange reports whether a memory that goes or is cleaned may be named in b, which
+// is JSON, or a text that goes may stand in it.
+func (t *Target) InChange(b []byte) bool { return t.unnamed || t.named.In(b) || t.finder.In(b) }
 
 // Event returns the event of that number, if it goes.
 func (t *Target) Event(seq int64) (e Event, goes bool) {

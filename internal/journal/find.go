@@ -98,9 +98,7 @@ func firstGood(file io.ReaderAt, offset, size int64) (piece, error) {
 	}
 }
 
-// offsetOf returns an offset at which a line of the segment begins, not behind
-// the first line with a higher seq and not far before it. It halves the range
-// that the place may be in.
+// offsetOf is placeOf in a segment.
 func (v *view) offsetOf(name string, seq int64) (offset int64, err error) {
 	file, size, err := v.segment(name)
 	if err != nil {
@@ -110,8 +108,14 @@ func (v *view) offsetOf(name string, seq int64) (offset int64, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	return placeOf(file, 0, size, seq)
+}
+
+// placeOf returns an offset between low and high at which a line begins, not behind
+// the first line with a higher seq and not far before it. It halves the range that
+// the place may be in.
+func placeOf(file io.ReaderAt, low, high, seq int64) (offset int64, err error) {
 	const near = 32 << 10
-	low, high := int64(0), size
 	for high-low > near {
 		middle := low + (high-low)/2
 		p, err := firstGood(file, middle, high)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/rs/zerolog"
 )
@@ -21,6 +22,9 @@ type Edits struct {
 	Line func(Line) (object []byte, err error)
 	// Drop reports whether damaged bytes go; others stay where they are. It may be nil.
 	Drop func(raw []byte) bool
+	// Seqs are the only lines that Line is asked about, in ascending order; nil for all.
+	// They are found without reading what lies between them, and Drop is not asked.
+	Seqs []int64
 }
 
 // Rewritten is what Rewrite did.
@@ -64,6 +68,9 @@ func (w *writer) rewrite(ctx context.Context, e Edits, done *Rewritten) error {
 	names, err := w.dir.segments()
 	if err != nil {
 		return err
+	}
+	if e.Seqs != nil {
+		return w.rewriteSome(ctx, names, e, done)
 	}
 	for _, name := range names {
 		// Most segments have nothing to change: only the others hold writers up.
@@ -116,6 +123,103 @@ func (w *writer) firstEdit(ctx context.Context, name string, e Edits) (offset in
 			return p.offset, err == nil, err
 		}
 	}
+}
+
+// rewriteSome is rewrite for some lines alone.
+func (w *writer) rewriteSome(ctx context.Context, names []string, e Edits, done *Rewritten) error {
+	v := &view{dir: w.dir}
+	for rest := e.Seqs; len(names) > 0 && len(rest) > 0; {
+		name, err := v.segmentOf(names, rest[0])
+		if err != nil {
+			return err
+		}
+		names = names[slices.Index(names, name)+1:]
+		here := rest
+		if len(names) > 0 { // those before the next segment's first line
+			first, err := v.nextFirst(names)
+			if err != nil {
+				return err
+			}
+			if first > 0 {
+				n, _ := slices.BinarySearch(rest, first)
+				here = rest[:n]
+			}
+		}
+		rest = rest[len(here):]
+		some := e
+		some.Seqs, some.Drop = here, nil
+		from, wants, err := w.firstOfSome(ctx, name, some)
+		if err != nil {
+			return fmt.Errorf("look through %s: %w", name, err)
+		}
+		if !wants {
+			continue
+		}
+		if err := w.rewriteLocked(ctx, name, from, some, done); err != nil {
+			return fmt.Errorf("write %s anew: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// nextFirst returns the first seq in any of the segments, 0 for none.
+func (v *view) nextFirst(names []string) (int64, error) {
+	for _, name := range names {
+		if first, err := v.firstSeq(name); err != nil || first > 0 {
+			return first, err
+		}
+	}
+	return 0, nil
+}
+
+// firstOfSome is firstEdit for some lines alone.
+func (w *writer) firstOfSome(ctx context.Context, name string, e Edits) (offset int64, wants bool, err error) {
+	file, size, err := w.dir.openSegment(name)
+	if err != nil {
+		return 0, false, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	err = eachOf(ctx, file, 0, size, e.Seqs, func(p piece) (more bool, err error) {
+		object, err := e.Line(Line{Seq: p.seq, File: name, Offset: p.offset, Data: p.line})
+		offset, wants = p.offset, object != nil
+		return !wants, err
+	})
+	return offset, wants && err == nil, err
+}
+
+// eachOf hands over the lines of the seqs, as far as they are there, until visit
+// returns false.
+func eachOf(ctx context.Context, file io.ReaderAt, from, size int64, seqs []int64, visit func(piece) (more bool, err error)) error {
+	for _, seq := range seqs {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		at, err := placeOf(file, from, size, seq-1)
+		if err != nil {
+			return err
+		}
+		for s := newScanner(file, at, size); ; {
+			p, err := s.next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if p.reason != "" || p.seq < seq {
+				continue
+			}
+			if p.seq > seq {
+				break
+			}
+			if more, err := visit(p); err != nil || !more {
+				return err
+			}
+			from = p.end()
+			break
+		}
+	}
+	return nil
 }
 
 // rewriteLocked replaces a segment while nobody appends. What lies before from
@@ -185,10 +289,57 @@ func (w *writer) copyEdited(ctx context.Context, name string, from int64, e Edit
 	return info.Size(), w.sync(next)
 }
 
-// editPieces writes the pieces of a segment from an offset on, edited.
+// editPieces writes the pieces of a segment from an offset on, edited. What stays
+// between two edits is copied at once.
 func editPieces(ctx context.Context, out *bufio.Writer, old *os.File, name string, from, size int64, e Edits, done *Rewritten) error {
 	var sealed []byte
-	for s := newScanner(old, from, size); ; {
+	edit := func(p piece, into []byte) error { // what lies before, and into in place of the piece
+		if _, err := io.Copy(out, io.NewSectionReader(old, from, p.offset-from)); err != nil {
+			return err
+		}
+		from = p.end()
+		_, err := out.Write(into)
+		return err
+	}
+	line := func(p piece) (more bool, err error) {
+		object, err := e.Line(Line{Seq: p.seq, File: name, Offset: p.offset, Data: p.line})
+		if err != nil || object == nil {
+			return err == nil, err
+		}
+		done.Lines++
+		sealed = appendSealed(sealed[:0], object, p.seq)
+		return true, edit(p, sealed)
+	}
+	visit := func(p piece) error {
+		if p.reason == "" {
+			_, err := line(p)
+			return err
+		}
+		if e.Drop == nil || p.length > MaxLine {
+			return nil
+		}
+		raw := make([]byte, p.length)
+		if _, err := old.ReadAt(raw, p.offset); err != nil || !e.Drop(raw) {
+			return err
+		}
+		done.Dropped += p.length
+		return edit(p, nil)
+	}
+	var err error
+	if e.Seqs != nil {
+		err = eachOf(ctx, old, from, size, e.Seqs, line)
+	} else {
+		err = eachPiece(ctx, old, from, size, visit)
+	}
+	if err != nil {
+		return err
+	}
+	return edit(piece{offset: size}, nil)
+}
+
+// eachPiece hands over the pieces of a segment from an offset on.
+func eachPiece(ctx context.Context, file io.ReaderAt, from, size int64, visit func(piece) error) error {
+	for s := newScanner(file, from, size); ; {
 		p, err := s.next()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -196,33 +347,10 @@ func editPieces(ctx context.Context, out *bufio.Writer, old *os.File, name strin
 		if err == nil {
 			err = ctx.Err()
 		}
+		if err == nil {
+			err = visit(p)
+		}
 		if err != nil {
-			return err
-		}
-		if p.reason == "" {
-			object, err := e.Line(Line{Seq: p.seq, File: name, Offset: p.offset, Data: p.line})
-			if err != nil {
-				return err
-			}
-			if object != nil {
-				done.Lines++
-				sealed = appendSealed(sealed[:0], object, p.seq)
-				if _, err := out.Write(sealed); err != nil {
-					return err
-				}
-				continue
-			}
-		} else if e.Drop != nil && p.length <= MaxLine {
-			raw := make([]byte, p.length)
-			if _, err := old.ReadAt(raw, p.offset); err != nil {
-				return err
-			}
-			if e.Drop(raw) {
-				done.Dropped += p.length
-				continue
-			}
-		}
-		if _, err := io.Copy(out, io.NewSectionReader(old, p.offset, p.length)); err != nil {
 			return err
 		}
 	}

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
+	"pgregory.net/rapid"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
@@ -112,4 +114,86 @@ func TestRewriteOfNothing(t *testing.T) {
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Error("it made the directory")
 	}
+}
+
+// TestRewriteOfSomeLines replaces lines that are named, in plain and packed
+// segments, and compares with what naming none but choosing the same does.
+func TestRewriteOfSomeLines(t *testing.T) {
+	ctx, base := context.Background(), t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
+		last := int64(0)
+		dirs := [2]string{}
+		for i := range dirs {
+			dir, err := os.MkdirTemp(base, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			dirs[i] = dir
+		}
+		days := rapid.SliceOfN(rapid.IntRange(1, 900), 1, 4).Draw(t, "days")
+		packed := rapid.Bool().Draw(t, "packed")
+		for _, dir := range dirs {
+			at := now
+			j, err := Open(ctx, dir, Options{Log: zerolog.Nop(), Now: func() time.Time { return at }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = 0
+			for _, n := range days {
+				var objects [][]byte
+				for i := range n {
+					objects = append(objects, fmt.Appendf(nil, `{"n":%d,"text":"said %0*d"}`, i, i%300, i))
+				}
+				if _, err := j.Write(ctx, objects...); err != nil {
+					t.Fatal(err)
+				}
+				last += int64(n)
+				at = at.Add(24 * time.Hour)
+			}
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if packed {
+				if _, err := Pack(ctx, dir, at, zerolog.Nop()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		seqs := rapid.SliceOfNDistinct(rapid.Int64Range(1, last+3), 0, 8, func(n int64) int64 { return n }).Draw(t, "seqs")
+		slices.Sort(seqs)
+		edit := func(l Line) ([]byte, error) {
+			if !slices.Contains(seqs, l.Seq) {
+				return nil, nil
+			}
+			return []byte(`{"gone":true}`), nil
+		}
+		asked := 0
+		some, err := Rewrite(ctx, dirs[0], zerolog.Nop(), Edits{Seqs: append([]int64{}, seqs...), Line: func(l Line) ([]byte, error) { asked++; return edit(l) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := Rewrite(ctx, dirs[1], zerolog.Nop(), Edits{Line: edit})
+		if err != nil || some.Lines != all.Lines || asked > 2*len(seqs) {
+			t.Fatalf("%+v after %d lines, %+v; %v", some, asked, all, err)
+		}
+		if a, b := linesOf(t, dirs[0]), linesOf(t, dirs[1]); a != b {
+			t.Fatalf("%s\n\n%s", a, b)
+		}
+	})
+}
+
+// linesOf returns all lines of a journal, which must be without damage.
+func linesOf(t *rapid.T, dir string) string {
+	r := NewReader(dir)
+	defer r.Close()
+	var all bytes.Buffer
+	_, damage, err := r.Read(context.Background(), memory.Cursor{}, func(l Line) (bool, error) {
+		fmt.Fprintf(&all, "%s %d %s\n", l.File, l.Seq, l.Data)
+		return true, nil
+	})
+	if err != nil || len(damage) > 0 {
+		t.Fatalf("%v, %v", damage, err)
+	}
+	return all.String()
 }
