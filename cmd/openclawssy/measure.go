@@ -23,8 +23,28 @@ import (
 	"github.com/openclawssy/openclawssy/internal/transcript"
 )
 
-// importChat brings a history into an agent's log, and indexes it.
-func (h *house) importChat(ctx context.Context, agent memory.AgentID, file io.Reader, format transcript.Format) (transcript.Report, error) {
+// importing is what the command import chat works with.
+func (h *house) importing() cli.Importing {
+	return cli.Importing{
+		Import: h.importAll,
+		Discover: func(ctx context.Context) ([]transcript.Found, error) {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return nil, memory.Errorf(memory.ErrUnavailable, "look for histories: %w", err)
+			}
+			return transcript.Discover(ctx, home, h.getenv)
+		},
+	}
+}
+
+// importChat brings one history into an agent's log, and indexes it.
+func (h *house) importChat(ctx context.Context, agent memory.AgentID, file io.Reader) (transcript.Report, error) {
+	input := transcript.Input{Open: func() (io.ReadCloser, error) { return io.NopCloser(file), nil }}
+	return h.importAll(ctx, agent, []transcript.Input{input}, time.Time{})
+}
+
+// importAll brings histories into an agent's log, and indexes them.
+func (h *house) importAll(ctx context.Context, agent memory.AgentID, inputs []transcript.Input, since time.Time) (transcript.Report, error) {
 	dir, err := h.home.Make(agent)
 	if err != nil {
 		return transcript.Report{}, err
@@ -43,8 +63,8 @@ func (h *house) importChat(ctx context.Context, agent memory.AgentID, file io.Re
 		return transcript.Report{}, err
 	}
 	defer release()
-	im := transcript.Importer{Agent: agent, Log: log, Sessions: sess, Redact: lateRedactor{h}, Lock: dir.Path("import.lock")}
-	rep, err := im.Import(ctx, file, format)
+	im := transcript.Importer{Agent: agent, Log: log, Sessions: sess, Redact: lateRedactor{h}, Lock: dir.Path("import.lock"), Since: since}
+	rep, err := im.ImportAll(ctx, inputs)
 	if err != nil {
 		return rep, err
 	}
@@ -147,7 +167,7 @@ type tested struct {
 }
 
 func (t tested) Tell(ctx context.Context, agent memory.AgentID, history io.Reader, distil bool) error {
-	report, err := t.h.importChat(ctx, agent, history, "")
+	report, err := t.h.importChat(ctx, agent, history)
 	if err != nil {
 		return err
 	}
@@ -175,7 +195,7 @@ func (h *house) evaluateDistil(ctx context.Context, conversation, labels io.Read
 		return rep, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	if _, err := fresh.importChat(ctx, memory.DefaultAgent, conversation, ""); err != nil {
+	if _, err := fresh.importChat(ctx, memory.DefaultAgent, conversation); err != nil {
 		return rep, err
 	}
 	if _, err := fresh.checkpoints().Checkpoint(ctx, memory.DefaultAgent, checkpoint.Request{}); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
+	"github.com/openclawssy/openclawssy/internal/op"
 )
 
 // log is the agent's event log.
@@ -38,6 +39,9 @@ type Importer struct {
 	Log      log
 	Sessions sessions
 	Redact   redactor
+	// Since, where it is set, leaves out the turns that are older. Those without a time
+	// come in.
+	Since time.Time
 	// Lock is the path of a file, in a directory that exists, that keeps two
 	// imports into one agent from running at once.
 	Lock string
@@ -54,9 +58,20 @@ const (
 type Report struct {
 	Imported int   `json:"imported" jsonschema:"turns that are new in the log"`
 	Skipped  int   `json:"skipped" jsonschema:"turns that were in the log already, or stood earlier in the file"`
-	Sessions int   `json:"sessions" jsonschema:"sessions in the file"`
+	Sessions int   `json:"sessions" jsonschema:"sessions that turns were in"`
+	Older    int   `json:"older" jsonschema:"turns left out because they are older than asked for"`
+	Files    int   `json:"files" jsonschema:"files read"`
 	BadCount int   `json:"bad_count" jsonschema:"lines or turns that could not be read"`
 	Bad      []Bad `json:"bad" jsonschema:"the first 1000 of them"`
+}
+
+// Input is one history to import.
+type Input struct {
+	Source
+	Name  string // for reports: a path
+	Size  int64  // bytes; 0 if that is not known
+	Open  func() (io.ReadCloser, error)
+	begun time.Time // where a first look told
 }
 
 // Import appends the turns of a history to the log, in order. A turn that is
@@ -67,28 +82,86 @@ type Report struct {
 // A bad line is reported while the others go in. A history without a single good
 // turn is ErrInvalid. The Report counts what was done before an error too.
 func (im *Importer) Import(ctx context.Context, file io.Reader, format Format) (Report, error) {
+	return im.ImportAll(ctx, []Input{{Source: Source{Format: format}, Open: func() (io.ReadCloser, error) { return io.NopCloser(file), nil }}})
+}
+
+// ImportAll is Import for several histories, one after the other. Where there are
+// several, one that cannot be read, or is none, is bad in the report while the
+// others go in, and one without a turn is no error: an agent's session may be of
+// nothing else than its settings.
+func (im *Importer) ImportAll(ctx context.Context, inputs []Input) (Report, error) {
 	report := Report{Bad: []Bad{}}
 	unlock, err := im.lock(ctx)
 	if err != nil {
 		return report, err
 	}
 	in := intake{Importer: im, report: &report, present: map[ulid.ULID]bool{}, seen: map[string]error{}}
+	for _, input := range inputs {
+		in.total += input.Size
+	}
 	err = in.known(ctx)
-	if err == nil {
-		err = Read(file, format, func(t Turn) error { return in.take(ctx, t) }, in.refuse)
+	for _, input := range inputs {
+		if err != nil {
+			break
+		}
+		in.file = ""
+		if len(inputs) > 1 {
+			in.file = input.Name
+		}
+		err = in.read(ctx, input)
+		if err != nil && in.file != "" && in.failed == nil && ctx.Err() == nil {
+			in.refuse(Bad{Reason: err.Error()})
+			err = nil
+		}
 	}
 	err = errors.Join(err, in.flush(ctx), unlock())
-	if err == nil && report.Imported+report.Skipped == 0 {
+	if err == nil && report.Imported+report.Skipped+report.Older == 0 && (len(inputs) == 1 || report.BadCount > 0) {
 		err = nothing(report)
 	}
 	return report, err
+}
+
+// watched counts what is read.
+type watched struct {
+	io.Reader
+	count func(n int)
+}
+
+func (w watched) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	w.count(n)
+	return n, err
+}
+
+// read imports one history.
+func (in *intake) read(ctx context.Context, input Input) (err error) {
+	file, err := input.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	in.report.Files++
+	return input.Source.Read(watched{file, func(n int) {
+		in.done += int64(n)
+		op.Report(ctx, op.Progress{Done: in.done, Total: in.total, Unit: "bytes"})
+	}}, func(t Turn) error {
+		if err := in.take(ctx, t); err != nil {
+			in.failed = err
+			return err
+		}
+		return nil
+	}, in.refuse)
 }
 
 func nothing(report Report) error {
 	if len(report.Bad) == 0 {
 		return memory.WithHint(memory.Errorf(memory.ErrInvalid, "the file holds no turn"), formsHint)
 	}
-	return memory.WithHint(memory.Errorf(memory.ErrInvalid, "no turn of the file could be read; line %d: %s", report.Bad[0].Line, report.Bad[0].Reason), formsHint)
+	b := report.Bad[0]
+	if b.File != "" {
+		return memory.WithHint(memory.Errorf(memory.ErrInvalid, "no turn of %d files could be read; %s, line %d: %s", report.Files, b.File, b.Line, b.Reason), formsHint)
+	}
+	return memory.WithHint(memory.Errorf(memory.ErrInvalid, "no turn of the file could be read; line %d: %s", b.Line, b.Reason), formsHint)
 }
 
 func (im *Importer) lock(ctx context.Context) (unlock func() error, err error) {
@@ -108,6 +181,10 @@ type intake struct {
 	batch   []memory.Event
 	turns   int // whole turns in batch
 	bytes   int
+	file    string // that is read, where there are several
+	failed  error  // of the log, not of a history
+	done    int64  // bytes read
+	total   int64  // of all histories; 0 if that is not known
 }
 
 const idPrefix = "evt_"
@@ -137,6 +214,10 @@ func (in *intake) known(ctx context.Context) error {
 // take adds one turn to the batch, in as many parts as the log has room for,
 // without those that are there.
 func (in *intake) take(ctx context.Context, t Turn) error {
+	if at := t.Event.Timestamp; !at.IsZero() && at.Before(in.Since) {
+		in.report.Older++
+		return nil
+	}
 	if err := in.ensure(ctx, t); err != nil {
 		if !errors.Is(err, memory.ErrInvalid) && !errors.Is(err, memory.ErrConflict) {
 			return err
@@ -145,7 +226,7 @@ func (in *intake) take(ctx context.Context, t Turn) error {
 		return nil
 	}
 	t.Event.Text = in.Redact.Text(t.Event.Text)
-	t.Event.ID = idPrefix + turnID(t.Event).String()
+	t.Event.ID = idPrefix + turnID(t.Event, t.Unique).String()
 	fresh := false
 	for _, part := range events.Split(t.Event) {
 		id := ulid.MustParse(strings.TrimPrefix(part.ID, idPrefix))
@@ -168,16 +249,21 @@ func (in *intake) take(ctx context.Context, t Turn) error {
 }
 
 // turnID derives the id of a turn's event from what the turn is: two turns that
-// are the same to the letter in one place of one session are one. The text is
+// are the same to the letter in one place of one session are one, or of all
+// sessions where the source's ids are unique. The text is
 // hashed redacted, since an id must not help anybody to guess a secret.
-func turnID(e memory.Event) ulid.ULID {
+func turnID(e memory.Event, unique bool) ulid.ULID {
+	session := e.SessionID
+	if unique {
+		session = e.Meta(MetaClient)
+	}
 	var at uint64
 	written := ""
 	if !e.Timestamp.IsZero() {
 		written = e.Timestamp.UTC().Format(time.RFC3339Nano)
 		at = uint64(max(0, min(e.Timestamp.UnixMilli(), int64(ulid.MaxTime()))))
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %q %q %q", e.SessionID, e.Meta(memory.MetaSourceID), e.Type, e.Speaker(),
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %q %q %q", session, e.Meta(memory.MetaSourceID), e.Type, e.Speaker(),
 		e.Meta(memory.MetaTool), written, e.Text, e.Meta(memory.MetaCaption)))
 	var id ulid.ULID
 	binary.BigEndian.PutUint64(id[:], at<<16) // 48 bits
@@ -185,23 +271,30 @@ func turnID(e memory.Event) ulid.ULID {
 	return id
 }
 
-// ensure makes the turn's session known, once.
+// ensure makes the turn's session known, once, and again when it becomes known
+// whose it is.
 func (in *intake) ensure(ctx context.Context, t Turn) error {
 	id := t.Event.SessionID
-	err, seen := in.seen[id]
+	key := id + "\n" + t.UserID
+	err, seen := in.seen[key]
 	if seen {
 		return err
 	}
+	_, before := in.seen[id]
 	want := memory.Session{ID: id, Agent: in.Agent, Channel: t.Channel, UserID: t.UserID, Kind: memory.SessionMain, Started: t.Event.Timestamp}
+	if t.Group {
+		want.Kind, want.UserID = memory.SessionGroup, ""
+	}
 	if want.Channel == "" {
 		want.Channel = channel
 	}
 	if _, err = in.Sessions.Ensure(ctx, want); err != nil {
 		err = fmt.Errorf("session %s: %w", id, err)
-	} else {
+	} else if !before {
 		in.report.Sessions++
+		in.seen[id] = nil
 	}
-	in.seen[id] = err
+	in.seen[key] = err
 	return err
 }
 
@@ -222,6 +315,7 @@ func (in *intake) flush(ctx context.Context) error {
 // refuse adds a bad line to the report.
 func (in *intake) refuse(b Bad) {
 	in.report.BadCount++
+	b.File = in.file
 	if len(in.report.Bad) < maxBad {
 		in.report.Bad = append(in.report.Bad, b)
 	}

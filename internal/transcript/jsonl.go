@@ -43,6 +43,18 @@ func (l *jsonlLine) who() string {
 
 // jsonl reads one turn a line.
 func (h *history) jsonl(in *bufio.Reader) error {
+	return h.lines(in, func(number int, raw []byte) (string, error) {
+		turn, reason := jsonlTurn(raw, number)
+		if reason != "" {
+			return reason, nil
+		}
+		return "", h.yield(turn)
+	})
+}
+
+// lines hands the lines that are not blank to read, with their numbers, and
+// reports those for which it gives a reason.
+func (h *history) lines(in *bufio.Reader, read func(number int, raw []byte) (reason string, err error)) error {
 	for number := 1; ; number++ {
 		line, err := readLine(in)
 		if errors.Is(err, io.EOF) {
@@ -51,16 +63,17 @@ func (h *history) jsonl(in *bufio.Reader) error {
 		if err != nil {
 			return fmt.Errorf("read the history: %w", err)
 		}
-		if line != nil && len(bytes.TrimSpace(line)) == 0 {
-			continue
+		reason := fmt.Sprintf("is longer than %d bytes", maxLine)
+		if line != nil {
+			if len(bytes.TrimSpace(line)) == 0 {
+				continue
+			}
+			if reason, err = read(number, line); err != nil {
+				return err
+			}
 		}
-		turn, reason := jsonlTurn(line, number)
 		if reason != "" {
 			h.bad(Bad{Line: number, Reason: reason})
-			continue
-		}
-		if err := h.yield(turn); err != nil {
-			return err
 		}
 	}
 }
@@ -89,16 +102,9 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 
 // jsonlTurn makes a turn of a line, or says why it cannot.
 func jsonlTurn(raw []byte, number int) (Turn, string) {
-	if raw == nil {
-		return Turn{}, fmt.Sprintf("is longer than %d bytes", maxLine)
-	}
 	var l jsonlLine
-	if err := json.Unmarshal(raw, &l); err != nil {
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) && wrong.Field != "" {
-			return Turn{}, fmt.Sprintf("%s must be a string, not %s", wrong.Field, wrong.Value)
-		}
-		return Turn{}, "is not a JSON object: " + err.Error()
+	if reason := readObject(raw, &l); reason != "" {
+		return Turn{}, reason
 	}
 	text := l.Text
 	if text == "" {
@@ -121,6 +127,23 @@ func jsonlTurn(raw []byte, number int) (Turn, string) {
 	e.Text, e.SessionID, e.Timestamp = text, sessionID(l.Session), at
 	e.Metadata[memory.MetaSourceID] = sourceID(l.N, number)
 	return Turn{Event: e, Line: number, Channel: l.Channel, UserID: l.UserID}, ""
+}
+
+// readObject reads a line into a struct, or says why it cannot.
+func readObject(raw []byte, into any) (reason string) {
+	err := json.Unmarshal(raw, into)
+	if err == nil {
+		return ""
+	}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		kind := wrong.Type.String()
+		if kind != "string" {
+			return fmt.Sprintf("%s must not be a %s", wrong.Field, wrong.Value)
+		}
+		return fmt.Sprintf("%s must be a string, not %s", wrong.Field, wrong.Value)
+	}
+	return "is not a JSON object: " + err.Error()
 }
 
 // sourceID writes n as the history does, or else the line's number.
@@ -150,7 +173,7 @@ func speak(role, name, tool string) memory.Event {
 		}
 	case "tool", "function":
 		e.Type, e.Origin = memory.ToolResult, memory.OriginTool
-		if tool == "web" || strings.HasPrefix(tool, "web.") {
+		if ofWeb(tool) {
 			e.Origin = memory.OriginWeb
 		}
 	case "system", "developer": // instructions of the program that kept the history: nobody's words
@@ -168,6 +191,12 @@ func speak(role, name, tool string) memory.Event {
 		e.Metadata[memory.MetaSpeaker] = shorten(name, maxName)
 	}
 	return e
+}
+
+// ofWeb reports whether what a tool answers comes from the web.
+func ofWeb(tool string) bool {
+	tool = strings.ToLower(tool)
+	return strings.HasPrefix(tool, "web") || strings.HasPrefix(tool, "browser")
 }
 
 func shorten(s string, limit int) string {

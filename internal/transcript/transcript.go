@@ -1,14 +1,23 @@
 // Package transcript reads chat histories that other programs have written, and
 // imports them into an agent's event log.
 //
-// Three forms are known:
+// The forms that are known:
 //
 //   - jsonl: one turn a line, {"role" or "speaker", "text", and optionally "n",
 //     "time", "session", "tool", "channel", "user_id"};
 //   - locomo: the LoCoMo benchmark's list of conversations between two named
 //     people, in dated sessions;
 //   - longmemeval: the LongMemEval benchmark's list of questions, each with the
-//     sessions of a person and an assistant among which its answer is hidden.
+//     sessions of a person and an assistant among which its answer is hidden;
+//   - openclaw, claude-code, codex: what these agents write down of a session,
+//     one JSON object a line;
+//   - chatgpt, claude: conversations.json of the archives that the two services
+//     give their users.
+//
+// Of an agent's session comes in what was said, what tools were called with and
+// what they answered. Thinking does not, nor do system prompts, summaries and
+// what a program put into the user's turn: none of it is anybody's word. What an
+// agent said to another one is marked as an agent's.
 //
 // What a person or an assistant said keeps that origin, and with it its trust:
 // the history is the person's own.
@@ -37,19 +46,33 @@ const (
 	JSONL       Format = "jsonl"
 	LoCoMo      Format = "locomo"
 	LongMemEval Format = "longmemeval"
+	OpenClaw    Format = "openclaw"
+	ClaudeCode  Format = "claude-code"
+	Codex       Format = "codex"
+	ChatGPT     Format = "chatgpt"
+	Claude      Format = "claude"
 )
 
 // Formats lists them all.
-var Formats = []Format{JSONL, LoCoMo, LongMemEval}
+var Formats = []Format{JSONL, LoCoMo, LongMemEval, OpenClaw, ClaudeCode, Codex, ChatGPT, Claude}
 
-const formsHint = "the forms are jsonl (one turn a line with role, text and time), locomo and longmemeval (the benchmarks' JSON)"
+// FormatNames lists their names for a person.
+func FormatNames() string {
+	names := make([]string, len(Formats))
+	for i, f := range Formats {
+		names[i] = string(f)
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+const formsHint = "the forms are jsonl (one turn a line with role, text and time), sessions of openclaw, claude-code and codex, exports of chatgpt and claude, locomo and longmemeval (the benchmarks' JSON)"
 
 // ParseFormat checks a format's name. "" stands for any, to be found out.
 func ParseFormat(s string) (Format, error) {
 	if s == "" || slices.Contains(Formats, Format(s)) {
 		return Format(s), nil
 	}
-	return "", &memory.FieldError{Field: "format", Reason: fmt.Sprintf("must be jsonl, locomo or longmemeval, not %q", s), Hint: formsHint}
+	return "", &memory.FieldError{Field: "format", Reason: fmt.Sprintf("must be %s, not %q", FormatNames(), s), Hint: formsHint}
 }
 
 // Turn is one turn of a history.
@@ -61,12 +84,29 @@ type Turn struct {
 	Line    int    // as in Bad
 	Channel string // where it was said; "" if the history does not tell
 	UserID  string // who the user is; "" if the history does not tell
+	Group   bool   // it was said among several people
+	// Unique says that the history's own id of the turn is so in all its sessions: a
+	// turn that another file repeats, as that of a session taken up again, is known.
+	Unique bool
 }
 
 // Bad is a part of a history that could not be read.
 type Bad struct {
 	Line   int    `json:"line" jsonschema:"number, from 1, of the line of a jsonl file, or of the turn in the others"`
 	Reason string `json:"reason"`
+	File   string `json:"file,omitempty" jsonschema:"the file, where there are several"`
+}
+
+// Source is what is known of a history besides its text. The zero value is a
+// history of which nothing is known.
+type Source struct {
+	Format  Format // "" to be found out
+	Session string // of turns that name none
+	Channel string // where it was said, if the text does not tell
+	Group   bool   // among several people
+	// ByAgent says that what stands as the user's word is another agent's, or a
+	// schedule's.
+	ByAgent bool
 }
 
 // Read hands the turns of a history to yield, in order, and what cannot be read
@@ -74,6 +114,11 @@ type Bad struct {
 // memory. format may be "". An empty history, one of no known form, and one
 // whose JSON breaks off are ErrInvalid; an error of yield ends the reading.
 func Read(r io.Reader, format Format, yield func(Turn) error, bad func(Bad)) error {
+	return Source{Format: format}.Read(r, yield, bad)
+}
+
+// Read is the function Read for a history of which something is known.
+func (s Source) Read(r io.Reader, yield func(Turn) error, bad func(Bad)) error {
 	in := bufio.NewReaderSize(r, peekBytes)
 	if mark, err := in.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
 		if _, err := in.Discard(len(byteOrderMark)); err != nil {
@@ -88,17 +133,27 @@ func Read(r io.Reader, format Format, yield func(Turn) error, bad func(Bad)) err
 	if err != nil {
 		return err
 	}
-	if format == "" {
-		format = found
+	if s.Format == "" {
+		s.Format = found
 	}
-	h := history{yield: yield, bad: bad}
-	switch format {
+	h := history{Source: s, yield: yield, bad: bad}
+	switch s.Format {
 	case JSONL:
 		return h.jsonl(in)
 	case LoCoMo:
 		return entries(in, h.locomo)
 	case LongMemEval:
 		return entries(in, h.longMemEval)
+	case OpenClaw:
+		return h.openClaw(in)
+	case ClaudeCode:
+		return h.claudeCode(in)
+	case Codex:
+		return h.codex(in)
+	case ChatGPT:
+		return h.conversations(in, h.chatGPT)
+	case Claude:
+		return h.conversations(in, h.claude)
 	}
 	return memory.WithHint(memory.Errorf(memory.ErrInvalid, "the file is not a chat history of a known form"), formsHint)
 }
@@ -114,6 +169,7 @@ var members = []struct {
 	format Format
 }{
 	{`"haystack_sessions"`, LongMemEval}, {`"haystack_session_ids"`, LongMemEval}, {`"haystack_dates"`, LongMemEval},
+	{`"chat_messages"`, Claude}, {`"mapping"`, ChatGPT},
 	{`"dia_id"`, LoCoMo}, {`"qa"`, LoCoMo}, {`"conversation"`, LoCoMo},
 }
 
@@ -128,6 +184,13 @@ func detect(beginning []byte) (Format, error) {
 	lines := bytes.Split(text, []byte("\n"))
 	if !list && isTurn(lines[0]) {
 		return JSONL, nil
+	}
+	if !list {
+		for _, line := range lines {
+			if f := agentLine(line); f != "" {
+				return f, nil
+			}
+		}
 	}
 	for _, m := range members {
 		if (list || text[0] == '{') && bytes.Contains(text, []byte(m.name)) {
@@ -148,6 +211,7 @@ func isTurn(raw []byte) bool {
 
 // history is one reading of a file.
 type history struct {
+	Source
 	yield func(Turn) error
 	bad   func(Bad)
 	turns int // met, good or bad
