@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -281,4 +283,131 @@ func TestProxyKnowsWhatWasSaidBeforeItStarted(t *testing.T) {
 		}
 		end()
 	}
+}
+
+func TestProxyModes(t *testing.T) {
+	x := proxyHome(t)
+	ask := func(mode, text string) (*http.Response, string) {
+		resp, _ := x.complete(`{"messages":[{"role":"user","content":"`+text+`"}]}`, proxy.HeaderMemory, mode)
+		return resp, x.provider.last()
+	}
+	ask("write", "The glaze is called Tenmoku.")
+	if resp, sent := ask("read", "What is the glaze called?"); !strings.Contains(sent, "Tenmoku") || resp.Header.Get(proxy.HeaderRun) == "" {
+		t.Errorf("read: %v %s", resp.Header, sent)
+	}
+	for _, mode := range []string{"off", "write"} {
+		if resp, sent := ask(mode, "And what was the glaze called?"); strings.Contains(sent, "RELEVANT MEMORY") || resp.Header.Get(proxy.HeaderRun) != "" {
+			t.Errorf("%s: %v %s", mode, resp.Header, sent)
+		}
+	}
+	if resp, body := x.complete(`{"messages":[]}`, proxy.HeaderMemory, "sometimes"); resp.StatusCode != 400 || !strings.Contains(body, "must be off, read, write or both") {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	x.wants("user_message: The glaze is called Tenmoku.", "assistant_output: Noted.", "user_message: And what was the glaze called?", "assistant_output: Noted.")
+}
+
+func TestProxyAgentsAndRights(t *testing.T) {
+	x := proxyHome(t)
+	const body = `{"messages":[{"role":"user","content":"hello"}]}`
+	if resp, got := x.complete(body, proxy.HeaderAgent, "other"); resp.StatusCode != 403 || !strings.Contains(got, "not for agent other") {
+		t.Errorf("another agent: %d %s", resp.StatusCode, got)
+	}
+	x.token = x.served.token(access.Read, "studio")
+	if resp, got := x.complete(body); resp.StatusCode != 403 {
+		t.Errorf("a token that may only read: %d %s", resp.StatusCode, got)
+	}
+	if len(x.provider.got()) != 0 {
+		t.Errorf("the provider was asked")
+	}
+	x.token = x.served.token(access.Write, "studio")
+	x.complete(body)
+	for _, h := range x.provider.heads {
+		if got := h.Get("Authorization"); got != "" {
+			t.Errorf("the provider was shown %q", got)
+		}
+	}
+}
+
+func TestProxyGoesOnWithoutMemory(t *testing.T) {
+	x := proxyHome(t)
+	dir := filepath.Join(x.home, "agents", "studio", "memory")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "events"), []byte("in the way"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	resp, body := x.complete(`{"messages":[{"role":"user","content":"Are you there?"}]}`)
+	if resp.StatusCode != 200 || !strings.Contains(body, "Noted.") || resp.Header.Get(proxy.HeaderError) == "" {
+		t.Errorf("%d %v %s", resp.StatusCode, resp.Header, body)
+	}
+}
+
+// A client that leaves ends the provider's work, and what came is kept.
+func TestProxyClientLeaves(t *testing.T) {
+	x := proxyHome(t)
+	left := make(chan struct{})
+	x.provider.will(func(w http.ResponseWriter, r *http.Request, _ []byte) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"It begins\"}}]}\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		close(left)
+	})
+	ctx, leave := context.WithCancel(context.Background())
+	req, err := http.NewRequestWithContext(ctx, "POST", x.url+"/v1/chat/completions", strings.NewReader(`{"stream":true,"messages":[{"role":"user","content":"Tell me a long story."}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+x.token)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := resp.Body.Read(make([]byte, 16)); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	<-left
+	for { // the answer is written once the provider's work has ended
+		if told := x.told(); len(told) == 2 {
+			if told[1] != "assistant_output: It begins" {
+				t.Errorf("written: %q", told)
+			}
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// Many requests of the same conversation at once: each message is written once.
+func TestProxyParallelRetries(t *testing.T) {
+	x := proxyHome(t)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			req, err := http.NewRequestWithContext(context.Background(), "POST", x.url+"/v1/chat/completions",
+				strings.NewReader(`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"two"},{"role":"user","content":"three"}]}`))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("Authorization", "Bearer "+x.token)
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.Header.Get(proxy.HeaderError) != "" {
+				t.Errorf("%v %v", err, resp.Header)
+			}
+			resp.Body.Close() //nolint:errcheck // read to its end
+		})
+	}
+	all.Wait()
+	x.complete(`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"two"},{"role":"user","content":"three"},{"role":"assistant","content":"Noted."},{"role":"user","content":"four"}]}`)
+	x.wants("user_message: one", "assistant_output: two", "user_message: three", "assistant_output: Noted.", "user_message: four", "assistant_output: Noted.")
 }

@@ -36,7 +36,10 @@ func (p placed) eventsOf(tools map[string]string, run string, partial bool) []in
 		}
 		out = append(out, e)
 	}
-	said := strings.TrimSpace(p.text + "\n" + p.kinds)
+	said := p.text
+	if p.kinds != "" {
+		said = strings.TrimSpace(p.text + "\n" + p.kinds)
+	}
 	switch p.role {
 	case "user":
 		if isOurs(p.text) {

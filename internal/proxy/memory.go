@@ -20,6 +20,10 @@ import (
 // written down.
 const captureTime = 5 * time.Second
 
+// enterTime bounds how long a request waits for memory to be opened: that takes its
+// time where much has to be indexed first, once in the life of a process.
+const enterTime = 10 * time.Second
+
 // nameSession says which conversation the request is of: the one that it names, else
 // one that follows from its user and how it begins.
 func (x *exchange) nameSession(named string) error {
@@ -94,14 +98,24 @@ func (x *exchange) enter() error {
 		return err
 	}
 	x.key = key
-	if err := x.p.Open(x.r.Context(), x.agent); err != nil {
+	// Neither stores that take long to open nor an erasure may hold up a chat.
+	opening, stop := context.WithTimeout(x.r.Context(), enterTime)
+	defer stop()
+	if err := x.p.Open(opening, x.agent); err != nil {
 		return err
 	}
-	ctx, done, err := x.p.Hold.Begin(x.r.Context(), x.agent)
+	ctx, end := context.WithCancel(x.r.Context())
+	impatient := time.AfterFunc(enterTime, end)
+	ctx, done, err := x.p.Hold.Begin(ctx, x.agent)
+	if !impatient.Stop() && err == nil {
+		done()
+		err = memory.Errorf(memory.ErrUnavailable, "the memory is being worked on")
+	}
 	if err != nil {
+		end()
 		return err
 	}
-	x.r, x.given = x.r.WithContext(ctx), append(x.given, done)
+	x.r, x.given = x.r.WithContext(ctx), append(x.given, end, done)
 	t, leave := x.p.threads.enter(string(x.agent) + "/" + x.session.ID)
 	x.given = append(x.given, leave)
 	t.mu.Lock()
@@ -159,12 +173,12 @@ func (x *exchange) recall(inPrompt int64) {
 	if question == "" {
 		return
 	}
-	question = x.p.Redact.Text(clean(question))
 	key := blockKey{x.agent, x.session.ID, x.lastTurn()}
 	if have, known := x.p.blocks.get(key, x.p.Now()); known {
 		x.block, x.run = have.block, have.run
 		return
 	}
+	question = x.p.Redact.Text(clean(question))
 	ctx := x.r.Context()
 	runs, release, err := x.p.Runs(ctx, x.agent)
 	if err != nil {
@@ -185,20 +199,26 @@ func (x *exchange) recall(inPrompt int64) {
 	}
 }
 
-// keep begins the bundle that explains the block. Without one the block is not used:
-// nobody could say later where it came from.
+// keep begins the bundle that explains the block, and has it filled beside what
+// follows. Without one the block is not used: nobody could say later where it came
+// from.
 func (x *exchange) keep(runs *runlog.Store, question string, got recall.Block) {
 	bundle, err := runs.Start(runlog.Input{Session: x.session.ID, Channel: Channel, Text: question})
-	if err == nil {
-		err = bundle.Recall(runlog.Recall{Query: question, Block: got.Text, Trace: got.Trace, Degraded: got.Degraded})
-	}
 	if err != nil {
 		x.block = ""
-		x.trouble("what memory said could not be kept, so it was left out", err)
+		x.trouble("what memory said could not be explained later, so it was left out", err)
 		return
 	}
 	x.bundle, x.run = bundle, bundle.ID()
+	x.beside(func() {
+		if err := bundle.Recall(runlog.Recall{Query: question, Block: got.Text, Trace: got.Trace, Degraded: got.Degraded}); err != nil {
+			x.p.Log.Warn().Err(err).Str("run", x.run).Msg("what was recalled is not kept")
+		}
+	})
 }
+
+// beside has work done while the provider is asked; await waits for it.
+func (x *exchange) beside(work func()) { x.others.Go(work) }
 
 // capture begins to write down what of the request is new.
 func (x *exchange) capture() {
@@ -209,23 +229,18 @@ func (x *exchange) capture() {
 			told = append(told, p.eventsOf(tools, x.run, false)...)
 		}
 	}
-	x.taken = make(chan struct{})
-	go func() {
-		defer close(x.taken)
+	x.beside(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), captureTime)
 		defer cancel()
 		if x.lost = x.write(ctx, told, x.placed); x.lost != nil {
 			x.failed = told
 		}
-	}()
+	})
 }
 
 // await waits until the request is written down, or could not be.
 func (x *exchange) await() {
-	if x.taken == nil {
-		return
-	}
-	<-x.taken
+	x.others.Wait()
 	if x.lost != nil {
 		x.p.stats.captureFailed.Add(1)
 		x.p.Log.Warn().Err(x.lost).Str("agent", string(x.agent)).Msg("a proxied conversation is not written down")

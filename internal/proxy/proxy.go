@@ -192,7 +192,7 @@ type exchange struct {
 	run    string         // whose block it is; "" for none
 	bundle *runlog.Run    // of a run that begins here; nil for none
 	meta   runlog.Meta    // of it
-	taken  chan struct{}  // closed when the request's messages are written down, or could not be
+	others sync.WaitGroup // what is done beside asking the provider
 	failed []intake.Event // that could not
 	lost   error          // why
 	wrong  []string       // what is wrong with memory, for the header
