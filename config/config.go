@@ -68,6 +68,11 @@ type Recall struct {
 	Threshold       float64 `json:"threshold" jsonschema:"inject nothing where no score reaches it; 0 for the fitted one, negative for never abstain"`
 	DeadlineMS      int     `json:"deadline_ms" jsonschema:"milliseconds after which a turn goes on without memory"`
 	GraphHops       int     `json:"graph_hops" jsonschema:"0 to 2: also look at memories that are so many steps in the graph away from what the question names"`
+	Rerank          string  `json:"rerank" jsonschema:"what orders the best candidates anew: none, mmr (of two that say the same one moves back) or endpoint (a cross-encoder)"`
+	RerankURL       string  `json:"rerank_url" jsonschema:"address of the endpoint, in the form that Cohere, Jina, vLLM, llama.cpp, Voyage and TEI share"`
+	RerankModel     string  `json:"rerank_model" jsonschema:"the endpoint's model; empty where it has one"`
+	RerankKey       string  `json:"rerank_key" jsonschema:"env:NAME or file:PATH of its key; empty for none"`
+	RerankPrivate   bool    `json:"rerank_private" jsonschema:"true: the endpoint may stand for a private address"`
 	PrivateInGroups bool    `json:"private_in_groups" jsonschema:"true: group sessions may see what was said in private ones"`
 }
 

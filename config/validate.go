@@ -75,6 +75,7 @@ func (cfg Config) validateSections() error {
 		key, value string
 		allowed    []string
 	}{
+		{"recall.rerank", cfg.Recall.Rerank, []string{"none", "mmr", "endpoint"}},
 		{"checkpoint.on_failure", cfg.Checkpoint.OnFailure, []string{"park", "offline"}},
 		{"maintenance.retention", cfg.Maintenance.Retention, []string{"stale", "tiers"}},
 		{"model.provider", cfg.Model.Provider, []string{"offline", "openai", "generic"}},
@@ -92,6 +93,12 @@ func (cfg Config) validateSections() error {
 		if v := time.Duration(d.value); v < time.Second || v > 24*time.Hour {
 			return &memory.FieldError{Field: d.key, Reason: "must be between 1s and 24h, not " + v.String()}
 		}
+	}
+	if cfg.Recall.Rerank == "endpoint" && cfg.Recall.RerankURL == "" {
+		return &memory.FieldError{Field: "recall.rerank_url", Reason: "is required with recall.rerank: endpoint", Hint: "such as http://localhost:8012/v1/rerank"}
+	}
+	if err := checkSecretRef("recall.rerank_key", cfg.Recall.RerankKey); err != nil {
+		return err
 	}
 	if cfg.Flush.Idle < 0 {
 		return &memory.FieldError{Field: "flush.idle", Reason: "must not be negative", Hint: "such as 30m; 0s for never"}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/embed"
+	"github.com/openclawssy/openclawssy/internal/memory/recall"
 	"github.com/openclawssy/openclawssy/internal/spend"
 )
 
@@ -117,4 +119,47 @@ func (h *house) embeddingsLedger() *spend.Ledger {
 		}
 		return spend.Limits{DailyTokens: cfg.Embeddings.DailyTokens}
 	}, h.now).Section("embeddings")
+}
+
+// mmrLambda is how much relevance counts against variety.
+const mmrLambda = .7
+
+// reranker is what orders an agent's candidates anew; nil for nothing.
+func (h *house) reranker(agent memory.AgentID) recall.Reranker {
+	cfg, err := h.cfg.For(agent)
+	if err != nil { // checked when it was loaded
+		return nil
+	}
+	switch cfg.Recall.Rerank {
+	case "mmr":
+		return recall.MMR{Lambda: mmrLambda}
+	case "endpoint":
+		made, _ := h.rerankers.LoadOrStore(cfg.Recall, sync.OnceValue(func() recall.Reranker { return h.makeReranker(cfg.Recall) }))
+		return made.(func() recall.Reranker)()
+	}
+	return nil
+}
+
+func (h *house) makeReranker(c config.Recall) recall.Reranker {
+	key, err := llm.Secret(c.RerankKey, h.getenv, h.home.Path())
+	if err != nil {
+		return unusable{fmt.Errorf("recall.rerank_key: %w", err)}
+	}
+	limit := time.Duration(c.DeadlineMS) * time.Millisecond
+	out, err := egress.New(egress.Options{Allow: []egress.Endpoint{{URL: c.RerankURL, Private: c.RerankPrivate}}, Timeout: limit})
+	if err != nil {
+		return unusable{fmt.Errorf("recall.rerank_url: %w", err)}
+	}
+	r, err := embed.NewReranker(c.RerankURL, c.RerankModel, key, out, h.now, limit)
+	if err != nil {
+		return unusable{err}
+	}
+	return r
+}
+
+// unusable is a reranker that cannot be asked: each trace says why.
+type unusable struct{ err error }
+
+func (u unusable) Rerank(context.Context, memory.AgentID, string, []string, []float64) ([]int, error) {
+	return nil, u.err
 }

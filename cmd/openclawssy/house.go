@@ -61,6 +61,7 @@ type house struct {
 	model    func() (*llm.Client, error)      // as configured, made on first use; nil for none
 	upstream func() (*proxy.Upstream, error)  // likewise, for requests of other programs
 
+	rerankers sync.Map // of config.Recall: func() recall.Reranker
 	embedders sync.Map // of config.Embeddings: func() (*embed.Client, error)
 	meaning   *meaning.Service
 	embedding embedding

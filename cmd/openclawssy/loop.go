@@ -90,6 +90,7 @@ func (h *house) makeRecall(more ...recall.Source) *recall.Service {
 		Settings:    h.recallSettings,
 		SessionKind: h.sessionKind,
 		Health:      h.degraded,
+		Rerank:      h.reranker,
 	})
 }
 

@@ -60,6 +60,9 @@ func (f *found) trace() Trace {
 	if f.close != nil {
 		t.Model = f.close.Model()
 	}
+	if f.unranked != nil {
+		t.Unranked = f.unranked.Error()
+	}
 	for _, status := range f.statuses() {
 		t.Statuses = append(t.Statuses, string(status))
 	}

@@ -43,7 +43,9 @@ type Options struct {
 	Meaning Meaning                       // nil for words alone
 	// Warm loads what Meaning needs, so that no block's deadline has to cover it; nil
 	// for nothing. What goes wrong there Meaning says again.
-	Warm   func(context.Context, memory.AgentID)
+	Warm func(context.Context, memory.AgentID)
+	// Rerank returns an agent's reranker; nil, or a nil answer, for none.
+	Rerank func(memory.AgentID) Reranker
 	Redact redactor
 	// Settings are those of an agent.
 	Settings func(memory.AgentID) Settings
@@ -116,10 +118,11 @@ type Trace struct {
 	Prefixes      []string    `json:"prefixes"`         // likewise
 	Speakers      []string    `json:"speakers"`         // those named
 	MinImportance int         `json:"min_importance"`
-	Statuses      []string    `json:"statuses"`          // of the items looked at
-	Mode          string      `json:"mode,omitempty"`    // what ranked: lexical (words) or hybrid (words and meaning)
-	Model         string      `json:"model,omitempty"`   // whose vectors meaning was taken from
-	Lexical       string      `json:"lexical,omitempty"` // why words alone decided, where vectors were asked for
+	Statuses      []string    `json:"statuses"`           // of the items looked at
+	Mode          string      `json:"mode,omitempty"`     // what ranked: lexical (words) or hybrid (words and meaning)
+	Model         string      `json:"model,omitempty"`    // whose vectors meaning was taken from
+	Lexical       string      `json:"lexical,omitempty"`  // why words alone decided, where vectors were asked for
+	Unranked      string      `json:"unranked,omitempty"` // why the reranker that is configured did not order the candidates
 	Threshold     float64     `json:"threshold"`
 	Relevance     float64     `json:"relevance"` // the highest; below Threshold nothing is injected
 	Candidates    []Candidate `json:"candidates"`
@@ -221,6 +224,7 @@ func (s *Service) attempt(ctx context.Context, agent memory.AgentID, req Request
 	if err != nil {
 		return Block{}, err
 	}
+	s.rerank(ctx, found)
 	return s.pack(ctx, found)
 }
 
@@ -277,6 +281,7 @@ type found struct {
 	used       string                  // usedLexical and the others
 	whyLexical error                   // why words alone decide, where vectors were asked for
 	outdated   map[string][]string     // quotes that hold no more, by event; of the passages read so far
+	unranked   error                   // why the reranker's order is not used
 	failure    error                   // of a source that was left out
 }
 
