@@ -337,7 +337,7 @@ func (r *run) change(ctx context.Context, lease working.Lease) error {
 
 // batchItems is how many items one change of the store touches at most, so that
 // others get at the store in between.
-const batchItems = 100
+const batchItems = 200
 
 // apply makes the changes, batch by batch, and keeps in the result those that were
 // made.
@@ -351,6 +351,7 @@ func (r *run) apply(ctx context.Context, lease working.Lease) error {
 		}
 	}
 	made := make([]bool, len(planned))
+	defer r.Store.Tell()
 	for done := 0; done < len(steps); {
 		n := batchOf(steps[done:])
 		taken, err := r.Store.Maintain(ctx, lease, steps[done:done+n])

@@ -99,3 +99,62 @@ func BenchmarkMatch(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkStoreMaintain is one item marked, archived or merged into another, of
+// changes of many: the look at it, the event and the row.
+func BenchmarkStoreMaintain(b *testing.B) {
+	for _, action := range []string{ActionVerify, ActionArchive, ActionMerge} {
+		b.Run(action, func(b *testing.B) {
+			const items = 20_000
+			s, _ := benchStore(b, items)
+			lease, err := s.Acquire(context.Background(), "maintenance", "b", time.Minute)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() {
+				if err := s.Release(context.Background(), lease); err != nil {
+					b.Error(err)
+				}
+			}()
+			var all []Version
+			err = s.Survey(context.Background(), func(it memory.Item) error {
+				all = append(all, Version{it.ID, it.Version})
+				return nil
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ResetTimer()
+			for done := 0; done < b.N; {
+				var steps []Step
+				for touched := 0; touched < benchBatch && done+touched < b.N; {
+					at := (done + touched) % items
+					step := Step{Action: action, Item: all[at], Reason: "why", Verify: []string{memory.MarkOld}}
+					all[at].Version++
+					touched++
+					if action == ActionMerge && at+1 < items {
+						step.Merged = []Version{all[at+1]}
+						all[at+1].Version++
+						touched++
+					}
+					steps = append(steps, step)
+					if action == ActionMerge && done+touched >= items {
+						b.Skip("no items left to merge")
+					}
+				}
+				taken, err := s.Maintain(context.Background(), lease, steps)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for i, step := range steps {
+					if !taken[i] {
+						b.Fatalf("%+v was left out", step)
+					}
+					done += 1 + len(step.Merged)
+				}
+			}
+		})
+	}
+}
+
+const benchBatch = 200 // items of one change

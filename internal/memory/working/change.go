@@ -19,6 +19,23 @@ const rejected = "rejected"
 // until it is on disk, and applies it. A nil change from propose does nothing.
 // Once the event is appended the change is made even if ctx ends.
 func (s *Store) commit(ctx context.Context, propose func(ctx context.Context, p *plan) (*memory.Change, error)) error {
+	changed, err := s.commitQuietly(ctx, propose)
+	if changed {
+		s.Tell()
+	}
+	return err
+}
+
+// Tell tells whoever follows the items that some have changed (Options.Changed).
+func (s *Store) Tell() {
+	if s.opts.Changed != nil {
+		s.opts.Changed()
+	}
+}
+
+// commitQuietly is commit without telling anybody; it reports whether there was a
+// change.
+func (s *Store) commitQuietly(ctx context.Context, propose func(ctx context.Context, p *plan) (*memory.Change, error)) (bool, error) {
 	var change *memory.Change
 	err := s.locked(ctx, func() error {
 		if err := s.catchUp(ctx); err != nil {
@@ -41,10 +58,7 @@ func (s *Store) commit(ctx context.Context, propose func(ctx context.Context, p 
 		}
 		return s.record(context.WithoutCancel(ctx), *change)
 	})
-	if err == nil && change != nil && s.opts.Changed != nil {
-		s.opts.Changed()
-	}
-	return err
+	return err == nil && change != nil, err
 }
 
 // record appends a change to the log and applies it.

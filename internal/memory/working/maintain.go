@@ -47,11 +47,16 @@ type Step struct {
 // Maintain makes one change of steps of one action, under a lease. A step of
 // which an item is no longer as it was looked at is left out; the answer says
 // which were taken. What it does makes no item look newer: UpdatedAt stays.
-// ErrConflict where the lease was lost.
+// ErrConflict where the lease was lost. Options.Changed is not called: the caller
+// calls Tell once after the last change, since whoever follows the items would
+// otherwise follow each batch of them, and take the time that the changes need.
 func (s *Store) Maintain(ctx context.Context, lease Lease, steps []Step) ([]bool, error) {
 	taken := make([]bool, len(steps))
-	err := s.commit(ctx, func(ctx context.Context, p *plan) (*memory.Change, error) {
+	_, err := s.commitQuietly(ctx, func(ctx context.Context, p *plan) (*memory.Change, error) {
 		if err := holds(ctx, p.tx, lease); err != nil {
+			return nil, err
+		}
+		if err := p.readAhead(ctx, namedIn(steps)); err != nil {
 			return nil, err
 		}
 		for i, step := range steps {
@@ -69,6 +74,18 @@ func (s *Store) Maintain(ctx context.Context, lease Lease, steps []Step) ([]bool
 		return nil, fmt.Errorf("maintain %d items: %w", len(steps), err)
 	}
 	return taken, nil
+}
+
+// namedIn returns the ids of the items of steps.
+func namedIn(steps []Step) []string {
+	var ids []string
+	for _, step := range steps {
+		ids = append(ids, step.Item.ID)
+		for _, v := range step.Merged {
+			ids = append(ids, v.ID)
+		}
+	}
+	return ids
 }
 
 // maintain takes one step, if its items are as they were.
@@ -156,7 +173,8 @@ func (s *Store) Survey(ctx context.Context, visit func(memory.Item) error) error
 	for last := int64(0); ; {
 		var page []memory.Item
 		err := s.view(ctx, func(tx *sql.Tx) (err error) {
-			page, err = loadItems(ctx, tx, `WHERE number > ? AND status IN ('active', 'quarantined') ORDER BY number LIMIT ?`, last, surveyPage)
+			// The plus keeps SQLite from the index of statuses: it would sort all that is left for every page.
+			page, err = loadItems(ctx, tx, `WHERE number > ? AND +status IN ('active', 'quarantined') ORDER BY number LIMIT ?`, last, surveyPage)
 			return err
 		})
 		if err != nil || len(page) == 0 {

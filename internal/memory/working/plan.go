@@ -21,9 +21,10 @@ type plan struct {
 	next   int64                   // number of the next new item
 	items  map[string]*memory.Item // items touched, by id
 	order  []string
-	before map[string]int      // version that a touched item had; 0 for a new one
-	added  map[string][]string // ids of the new items, by content
-	bands  map[int64][]string  // ids of the first banded ones of order that are new, by band
+	read   map[string]memory.Item // items read beforehand, by id
+	before map[string]int         // version that a touched item had; 0 for a new one
+	added  map[string][]string    // ids of the new items, by content
+	bands  map[int64][]string     // ids of the first banded ones of order that are new, by band
 	banded int
 }
 
@@ -38,7 +39,7 @@ func (p *plan) touch(ctx context.Context, id string) (*memory.Item, error) {
 	if it, here := p.items[id]; here {
 		return it, nil
 	}
-	it, err := find(ctx, p.tx, id)
+	it, err := p.peek(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,28 @@ func (p *plan) peek(ctx context.Context, id string) (memory.Item, error) {
 	if it, here := p.items[id]; here {
 		return *it, nil
 	}
+	if it, here := p.read[id]; here {
+		return it, nil
+	}
 	return find(ctx, p.tx, id)
+}
+
+// readAhead reads items at once that will be asked for one by one. Ids that are
+// none are left out.
+func (p *plan) readAhead(ctx context.Context, ids []string) error {
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	items, err := loadItems(ctx, p.tx, `WHERE id IN (SELECT value FROM json_each(?))`, string(list))
+	if err != nil {
+		return err
+	}
+	p.read = make(map[string]memory.Item, len(items))
+	for _, it := range items {
+		p.read[it.ID] = it
+	}
+	return nil
 }
 
 // add adds a new item: it gets a handle, times and version 1.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/text"
@@ -238,14 +239,16 @@ func apply(ctx context.Context, tx *sql.Tx, agent memory.AgentID, seq int64, ch 
 	return putCheckpoint(ctx, tx, seq, *ch.Checkpoint)
 }
 
-// putItem stores an item whole, with its evidence, full-text rows and bands.
+// putItem stores an item whole, with its evidence, full-text rows and bands. What of
+// those is as it was is left alone: most changes mark an item or take it out of use,
+// and its words would cost many times as much.
 func putItem(ctx context.Context, tx *sql.Tx, agent memory.AgentID, it memory.Item) error {
 	r, err := newRow(it)
 	if err != nil {
 		return err
 	}
-	var oldTitle, oldContent string
-	err = tx.QueryRowContext(ctx, `SELECT title, content FROM memory_items WHERE number = ?`, r.number).Scan(&oldTitle, &oldContent)
+	var old memory.Item
+	err = tx.QueryRowContext(ctx, `SELECT title, content, status FROM memory_items WHERE number = ?`, r.number).Scan(&old.Title, &old.Content, &old.Status)
 	isNew := errors.Is(err, sql.ErrNoRows)
 	if err != nil && !isNew {
 		return err
@@ -254,13 +257,15 @@ func putItem(ctx context.Context, tx *sql.Tx, agent memory.AgentID, it memory.It
 		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, append(r.values(), r.sum(), string(agent))...); err != nil {
 		return err
 	}
-	if isNew || oldTitle != it.Title || oldContent != it.Content {
+	if isNew || old.Title != it.Title || old.Content != it.Content {
 		if err := putTerms(ctx, tx, r, isNew); err != nil {
 			return err
 		}
 	}
-	if err := putBands(ctx, tx, r, isNew); err != nil {
-		return err
+	if isNew || old.Content != it.Content || isBanded(old.Status) != isBanded(it.Status) {
+		if err := putBands(ctx, tx, r, isNew); err != nil {
+			return err
+		}
 	}
 	return putEvidence(ctx, tx, r, isNew)
 }
@@ -285,16 +290,20 @@ func putTerms(ctx context.Context, tx *sql.Tx, r *row, isNew bool) error {
 	return err
 }
 
-// putBands replaces the bands of an item. What is superseded or forgotten is no
-// longer looked for when a duplicate is sought.
+// isBanded reports whether items of a status are looked for when a duplicate is
+// sought: what is superseded or forgotten is not.
+func isBanded(status memory.Status) bool {
+	return status != memory.Superseded && status != memory.Forgotten
+}
+
+// putBands replaces the bands of an item, which its content makes.
 func putBands(ctx context.Context, tx *sql.Tx, r *row, isNew bool) error {
 	if !isNew {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM bands WHERE number = ?`, r.number); err != nil {
 			return err
 		}
 	}
-	switch r.item.Status {
-	case memory.Superseded, memory.Forgotten:
+	if !isBanded(r.item.Status) {
 		return nil
 	}
 	bands, err := json.Marshal(LikenessOf(r.item).Bands())
@@ -305,8 +314,16 @@ func putBands(ctx context.Context, tx *sql.Tx, r *row, isNew bool) error {
 	return err
 }
 
+// putEvidence replaces the evidence of an item, unless it is as it was.
 func putEvidence(ctx context.Context, tx *sql.Tx, r *row, isNew bool) error {
 	if !isNew {
+		old := &row{number: r.number}
+		if err := attachEvidence(ctx, tx, []*row{old}); err != nil {
+			return err
+		}
+		if slices.Equal(old.item.Evidence, r.item.Evidence) {
+			return nil
+		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM evidence WHERE number = ?`, r.number); err != nil {
 			return err
 		}

@@ -1,9 +1,12 @@
 package working
 
 import (
+	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -231,6 +234,21 @@ func TestSecretsDoNotReachTheLog(t *testing.T) {
 	for _, line := range l.lines[1:] { // the first is the decision's own event, which the log redacts
 		if secret.Match(line) {
 			t.Errorf("secret in %s", line)
+		}
+	}
+}
+
+// TestSumIsThatOfFmt holds the checksums of stored rows to what they were made with.
+func TestSumIsThatOfFmt(t *testing.T) {
+	for _, values := range [][]any{
+		{}, {""}, {"a\x00b", int64(-3), 7, true, false, .9, 1.0, 1e21, 123456789.5, memory.Active, sql.NullInt64{}, sql.NullInt64{Int64: -5, Valid: true}, nil},
+	} {
+		var b bytes.Buffer
+		for _, v := range values {
+			fmt.Fprintf(&b, "%v\x00", v)
+		}
+		if got, want := sumOf(values...), int64(crc32.Checksum(b.Bytes(), castagnoli)); got != want {
+			t.Errorf("%v: %x, want %x", values, got, want)
 		}
 	}
 }
