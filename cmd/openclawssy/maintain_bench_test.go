@@ -125,7 +125,7 @@ func fillAlike(b *testing.B, home string, agent memory.AgentID, items int) {
 	sentence, said := sentences(), ""
 	for n := 0; n < items; {
 		in := working.Imported{Why: "benchmark"}
-		for range 500 {
+		for range 1000 {
 			if n++; n%20 == 0 {
 				said += " as well" // stopwords and one word: as long as it is, it says the same
 			} else {

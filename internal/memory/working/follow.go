@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -126,24 +125,35 @@ func (s *Store) ByNumber(ctx context.Context, numbers []int64) ([]memory.Item, e
 	return out, nil
 }
 
-// withCheckpoints adds to items the checkpoints that made them.
+// withCheckpoints adds to items the checkpoints that made them, and when they were
+// changed last, in one query.
 func withCheckpoints(ctx context.Context, tx *sql.Tx, items []memory.Item) ([]Sourced, error) {
-	out := make([]Sourced, len(items))
+	out, numbers, at := make([]Sourced, len(items)), make([]int64, len(items)), make(map[int64]int, len(items))
 	for i, it := range items {
-		out[i].Item = it
 		number, err := numberOf(it.Handle)
 		if err != nil {
 			return nil, err
 		}
-		err = tx.QueryRowContext(ctx, `SELECT id FROM checkpoints WHERE seq = (SELECT min(seq) FROM revisions WHERE number = ?)`, number).Scan(&out[i].Checkpoint)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return nil, err
-		}
-		var at int64
-		if err := tx.QueryRowContext(ctx, `SELECT at FROM revisions WHERE number = ? ORDER BY version DESC LIMIT 1`, number).Scan(&at); err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return nil, err
-		}
-		out[i].ChangedAt = time.UnixMilli(at).UTC()
+		out[i].Item, out[i].ChangedAt, numbers[i], at[number] = it, time.UnixMilli(0).UTC(), number, i
 	}
-	return out, nil
+	list, err := json.Marshal(numbers)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT r.number, r.at, coalesce((SELECT id FROM checkpoints WHERE seq = (SELECT min(seq) FROM revisions WHERE number = r.number)), '')
+		FROM json_each(?) AS n CROSS JOIN revisions AS r ON r.number = n.value AND r.version = (SELECT max(version) FROM revisions WHERE number = n.value)`, string(list))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var number, changed int64
+		var checkpoint string
+		if err := rows.Scan(&number, &changed, &checkpoint); err != nil {
+			return nil, err
+		}
+		to := &out[at[number]]
+		to.ChangedAt, to.Checkpoint = time.UnixMilli(changed).UTC(), checkpoint
+	}
+	return out, rows.Err()
 }

@@ -78,7 +78,8 @@ func lines(rows *sql.Rows) ([]string, error) {
 
 type fatalist interface{ Fatal(...any) }
 
-// integrity checks the database, and the full-text tables against themselves.
+// integrity checks the database, the full-text tables against themselves, and the
+// bands against the items.
 func integrity(t fatalist, s *Store) {
 	if err := s.db.Check(context.Background(), true); err != nil {
 		t.Fatal(err)
@@ -87,6 +88,23 @@ func integrity(t fatalist, s *Store) {
 		if err := s.db.Exec(context.Background(), `INSERT INTO `+table+` (`+table+`) VALUES ('integrity-check')`); err != nil {
 			t.Fatal(table, err)
 		}
+	}
+	items, err := loadItems(context.Background(), s.db.Reader(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, it := range items {
+		if it.Status == memory.Superseded || it.Status == memory.Forgotten {
+			continue
+		}
+		for _, band := range LikenessOf(it).Bands() {
+			want = append(want, fmt.Sprintf("%d|%s", band, strings.TrimPrefix(it.Handle, handlePrefix)))
+		}
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(slices.Compact(want), dump(t, s)["bands"]); diff != "" {
+		t.Fatal("the bands are not those of the items (-items +bands):\n" + diff)
 	}
 }
 

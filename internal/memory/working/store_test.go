@@ -252,3 +252,32 @@ func TestSumIsThatOfFmt(t *testing.T) {
 		}
 	}
 }
+
+// TestMaintainTellsFollowersOnceTheyAreToldTo has maintenance choose when its many
+// changes are followed.
+func TestMaintainTellsFollowersOnceTheyAreToldTo(t *testing.T) {
+	ctx, told := context.Background(), 0
+	opts := options(&memLog{})
+	opts.Changed = func() { told++ }
+	s, err := Open(ctx, t.TempDir(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	it := write(t, s, "one", "first thing")
+	lease, err := s.Acquire(ctx, "maintenance", "test", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := told
+	taken, err := s.Maintain(ctx, lease, []Step{{Action: ActionVerify, Item: Version{it.ID, it.Version}, Verify: []string{memory.MarkOld}}})
+	if err != nil || !taken[0] || told != before {
+		t.Fatalf("%v, %v; told %d times, then %d", taken, err, before, told)
+	}
+	if s.Tell(); told != before+1 {
+		t.Errorf("told %d times, want %d", told, before+1)
+	}
+	if err := s.Release(ctx, lease); err != nil {
+		t.Fatal(err)
+	}
+}
