@@ -41,7 +41,7 @@ func Floats(dst []float32, blob []byte) ([]float32, error) {
 // own dimension.
 func AppendCode(blob []byte, vector []float32) ([]byte, error) {
 	r := newRow(len(vector))
-	if err := r.set(vector); err != nil {
+	if err := r.set(vector, newTurn(len(r.codes))); err != nil {
 		return blob, err
 	}
 	blob = binary.LittleEndian.AppendUint32(blob, math.Float32bits(r.scale))

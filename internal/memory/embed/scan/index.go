@@ -23,26 +23,32 @@ const (
 // there is never copied as a whole.
 const blockRows = 1024
 
+// groupRows is how many vectors have their nibbles interleaved, see kernel.sift.
+const groupRows = 16
+
 // Index holds vectors of one dimension under ids. The zero value is of no use;
 // see New. All methods may be called from any goroutine: searches go on beside
 // each other, a change waits for those under way and is seen whole or not at all.
 type Index struct {
 	dim    int
 	kernel kernel
+	turn   turn
+	free   sync.Pool // of *scratch
 
 	mu     sync.RWMutex
 	blocks []*block      // all full but the last
 	at     map[int64]int // id to position: block·blockRows + row
-	slack  float32       // no row's slack was larger since Load
 }
 
 // block is up to blockRows rows, each of their parts beside each other.
 type block struct {
-	ids   []int64
-	scale []float32
-	slack []float32
-	codes []int8
-	fine  []int16
+	ids     []int64
+	scale   []float32
+	coarse  []shadow
+	close   []shadow
+	nibbles []uint8 // of whole groups of rows, see kernel.sift
+	codes   []int8
+	fine    []int16
 }
 
 // New returns an empty index for vectors of dim numbers, 1 to MaxDim, with the
@@ -56,14 +62,14 @@ func newIndex(dim int, k kernel) (*Index, error) {
 		return nil, &memory.FieldError{Field: "dimensions", Reason: fmt.Sprintf("must be between 1 and %d, not %d", MaxDim, dim),
 			Hint: "check the embedding model and its dimension"}
 	}
-	return &Index{dim: dim, kernel: k, at: map[int64]int{}}, nil
+	return &Index{dim: dim, kernel: k, turn: newTurn(padded(dim)), at: map[int64]int{}}, nil
 }
 
 // Dim returns how many numbers a vector has.
 func (x *Index) Dim() int { return x.dim }
 
-// Kernel returns the name of the code that scans: "c-avx512vnni", "c-avx2",
-// "c-neon", "c", "go-avx512", "go-avx2" or "go".
+// Kernel returns the name of the code that scans: "c-avx512vnni", "c-avx2", "c",
+// "go-avx2" or "go".
 func (x *Index) Kernel() string { return x.kernel.name }
 
 // Len returns how many vectors there are.
@@ -86,13 +92,13 @@ func (x *Index) slowAbove() int {
 }
 
 // Bytes returns how much memory the vectors take, without the map of ids: three
-// bytes a number and 16 a vector, and what the last block has in reserve.
+// and a half bytes a number and 28 a vector, and what the last block has in reserve.
 func (x *Index) Bytes() int64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var n int64
 	for _, b := range x.blocks {
-		n += int64(8*cap(b.ids) + 4*cap(b.scale) + 4*cap(b.slack) + cap(b.codes) + 2*cap(b.fine))
+		n += int64(8*cap(b.ids) + 4*cap(b.scale) + 8*cap(b.coarse) + 8*cap(b.close) + cap(b.nibbles) + cap(b.codes) + 2*cap(b.fine))
 	}
 	return n
 }
@@ -102,13 +108,12 @@ func (x *Index) Bytes() int64 {
 // Check is refused and changes nothing.
 func (x *Index) Set(id int64, vector []float32) error {
 	r := newRow(x.dim)
-	if err := r.set(vector); err != nil {
+	if err := r.set(vector, x.turn); err != nil {
 		return err
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.blocks = put(x.blocks, x.at, id, r)
-	x.slack = max(x.slack, r.slack)
 	return nil
 }
 
@@ -121,11 +126,12 @@ func (x *Index) Delete(id int64) bool {
 		return false
 	}
 	// The last one takes its place.
+	r := newRow(x.dim)
 	end := len(x.blocks) - 1
 	last := x.blocks[end]
 	i := len(last.ids) - 1
 	moved := last.ids[i]
-	x.blocks[pos/blockRows].set(pos%blockRows, moved, last.row(i, x.dim))
+	x.blocks[pos/blockRows].set(pos%blockRows, moved, last.row(i, x.dim, r.nibble))
 	x.at[moved] = pos
 	delete(x.at, id)
 	last.truncate(i, x.dim)
@@ -143,14 +149,12 @@ func (x *Index) Delete(id int64) bool {
 func (x *Index) Load(rows func(put func(id int64, vector []float32) error) error) error {
 	var blocks []*block
 	at := map[int64]int{}
-	var slack float32
 	r := newRow(x.dim)
 	err := rows(func(id int64, vector []float32) error {
-		if err := r.set(vector); err != nil {
+		if err := r.set(vector, x.turn); err != nil {
 			return fmt.Errorf("vector %d: %w", id, err)
 		}
 		blocks = put(blocks, at, id, r)
-		slack = max(slack, r.slack)
 		return nil
 	})
 	if err != nil {
@@ -158,7 +162,7 @@ func (x *Index) Load(rows func(put func(id int64, vector []float32) error) error
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.blocks, x.at, x.slack = blocks, at, slack
+	x.blocks, x.at = blocks, at
 	return nil
 }
 
@@ -174,8 +178,9 @@ func (x *Index) Vector(id int64) ([]float32, bool) {
 	return x.row(pos).vector(), true
 }
 
-// row returns the row at the position; it shares the block's memory.
-func (x *Index) row(pos int) row { return x.blocks[pos/blockRows].row(pos%blockRows, x.dim) }
+// row returns the row at the position, without its nibbles; it shares the block's
+// memory.
+func (x *Index) row(pos int) row { return x.blocks[pos/blockRows].row(pos%blockRows, x.dim, nil) }
 
 // put copies the row into the blocks, where at says or at the end.
 func put(blocks []*block, at map[int64]int, id int64, r row) []*block {
@@ -197,19 +202,26 @@ func put(blocks []*block, at map[int64]int, id int64, r row) []*block {
 // once; the first starts small, as many agents have few vectors.
 func (b *block) append(id int64, r row, whole bool) {
 	if len(b.ids) == cap(b.ids) {
-		room := min(blockRows, max(16, 2*len(b.ids)))
+		room := min(blockRows, max(groupRows, 2*len(b.ids)))
 		if whole {
 			room = blockRows
 		}
 		b.ids = grown(b.ids, room)
 		b.scale = grown(b.scale, room)
-		b.slack = grown(b.slack, room)
+		b.coarse = grown(b.coarse, room)
+		b.close = grown(b.close, room)
+		b.nibbles = grown(b.nibbles, room*len(r.nibble)/2)
 		b.codes = grown(b.codes, room*len(r.codes))
 		b.fine = grown(b.fine, room*len(r.fine))
 	}
 	b.ids = append(b.ids, id)
 	b.scale = append(b.scale, r.scale)
-	b.slack = append(b.slack, r.slack)
+	b.coarse = append(b.coarse, r.coarse)
+	b.close = append(b.close, r.close)
+	if i := len(b.ids) - 1; i%groupRows == 0 {
+		b.nibbles = b.nibbles[:(i+groupRows)*len(r.nibble)/2]
+	}
+	pack(b.nibbles, len(b.ids)-1, r.nibble)
 	b.codes = append(b.codes, r.codes...)
 	b.fine = append(b.fine, r.fine...)
 }
@@ -219,24 +231,63 @@ func grown[T any](s []T, capacity int) []T {
 	return append(make([]T, 0, capacity), s...)
 }
 
-// row returns row i; it shares the block's memory.
-func (b *block) row(i, dim int) row {
+// row returns row i; it shares the block's memory, but for the nibbles, which are
+// copied to nibble unless it is nil.
+func (b *block) row(i, dim int, nibble []uint8) row {
 	width := padded(dim)
-	return row{scale: b.scale[i], slack: b.slack[i], codes: b.codes[i*width : (i+1)*width], fine: b.fine[i*dim : (i+1)*dim]}
+	if nibble != nil {
+		unpack(nibble, b.nibbles, i)
+	}
+	return row{scale: b.scale[i], coarse: b.coarse[i], close: b.close[i], nibble: nibble,
+		codes: b.codes[i*width : (i+1)*width], fine: b.fine[i*dim : (i+1)*dim]}
 }
 
 // set overwrites row i.
 func (b *block) set(i int, id int64, r row) {
-	b.ids[i], b.scale[i], b.slack[i] = id, r.scale, r.slack
+	b.ids[i], b.scale[i], b.coarse[i], b.close[i] = id, r.scale, r.coarse, r.close
+	pack(b.nibbles, i, r.nibble)
 	copy(b.codes[i*len(r.codes):], r.codes)
 	copy(b.fine[i*len(r.fine):], r.fine)
 }
 
 // truncate leaves the first n rows, and nothing of the others in memory.
 func (b *block) truncate(n, dim int) {
+	width := padded(dim)
 	clear(b.ids[n:])
-	clear(b.codes[n*padded(dim):])
+	clear(b.coarse[n:])
+	clear(b.close[n:])
+	clear(b.codes[n*width:])
 	clear(b.fine[n*dim:])
-	b.ids, b.scale, b.slack = b.ids[:n], b.scale[:n], b.slack[:n]
-	b.codes, b.fine = b.codes[:n*padded(dim)], b.fine[:n*dim]
+	none := make([]uint8, width)
+	for i := n; i < len(b.ids); i++ {
+		pack(b.nibbles, i, none)
+	}
+	b.ids, b.scale, b.coarse, b.close = b.ids[:n], b.scale[:n], b.coarse[:n], b.close[:n]
+	b.nibbles = b.nibbles[:(n+groupRows-1)/groupRows*groupRows*width/2]
+	b.codes, b.fine = b.codes[:n*width], b.fine[:n*dim]
+}
+
+// pack writes the nibbles of row i. 16 rows stand in 8·len(nibble) bytes: 64 bytes
+// for 8 numbers of each, of which a row has four, number j beside number j+4. So a
+// processor works on 16 rows at once, each in its own lane.
+func pack(nibbles []uint8, i int, nibble []uint8) {
+	at := i/groupRows*groupRows*len(nibble)/2 + i%groupRows*4
+	for j := 0; j < len(nibble); j += 8 {
+		for k := range 4 {
+			nibbles[at+k] = nibble[j+k] | nibble[j+k+4]<<4
+		}
+		at += 4 * groupRows
+	}
+}
+
+// unpack reads what pack wrote.
+func unpack(nibble, nibbles []uint8, i int) {
+	at := i/groupRows*groupRows*len(nibble)/2 + i%groupRows*4
+	for j := 0; j < len(nibble); j += 8 {
+		for k := range 4 {
+			c := nibbles[at+k]
+			nibble[j+k], nibble[j+k+4] = c&15, c>>4
+		}
+		at += 4 * groupRows
+	}
 }

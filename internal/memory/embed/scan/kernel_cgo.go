@@ -4,6 +4,8 @@ package scan
 
 /*
 #cgo CFLAGS: -O3
+#cgo noescape scan_sift
+#cgo nocallback scan_sift
 #cgo noescape scan_dots
 #cgo nocallback scan_dots
 #cgo noescape scan_can
@@ -21,19 +23,26 @@ func cKernels() []kernel {
 	}{
 		{"c-avx512vnni", C.SCAN_AVX512VNNI},
 		{"c-avx2", C.SCAN_AVX2},
-		{"c-neon", C.SCAN_NEON},
 		{"c", C.SCAN_PLAIN},
 	} {
 		if C.scan_can(k.id) == 0 {
 			continue
 		}
-		out = append(out, kernel{name: k.name, fast: true, dots: func(out []int32, codes []int8, query []int16) {
+		out = append(out, kernel{name: k.name, fast: true, sift: func(out []int32, nibbles []uint8, query []int8) {
 			if len(out) == 0 {
 				return
 			}
-			_, _ = codes[len(out)*len(query)-1], query[lanes-1] // C does not check
-			C.scan_dots(k.id, (*C.int32_t)(&out[0]), (*C.int8_t)(&codes[0]), (*C.int16_t)(&query[0]),
-				C.long(len(out)), C.long(len(query)))
+			_, _ = nibbles[len(out)*len(query)/2-1], query[lanes-1] // C does not check
+			C.scan_sift(k.id, (*C.int32_t)(&out[0]), (*C.uint8_t)(&nibbles[0]), (*C.int8_t)(&query[0]),
+				C.long(len(out)/groupRows), C.long(len(query)))
+		}, dots: func(out []int32, codes []int8, rows []uint16, query []int16) {
+			if len(rows) == 0 {
+				return
+			}
+			// The rows come in order.
+			_, _, _ = out[len(rows)-1], codes[(int(rows[len(rows)-1])+1)*len(query)-1], query[lanes-1]
+			C.scan_dots(k.id, (*C.int32_t)(&out[0]), (*C.int8_t)(&codes[0]), (*C.uint16_t)(&rows[0]), (*C.int16_t)(&query[0]),
+				C.long(len(rows)), C.long(len(query)))
 		}})
 	}
 	return out

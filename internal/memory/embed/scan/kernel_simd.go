@@ -4,40 +4,52 @@ package scan
 
 import "simd/archsimd"
 
-// simdKernels returns the kernels in Go's own SIMD operations that this
-// processor can run, best first. They are in builds with GOEXPERIMENT=simd.
+// simdKernels returns the kernel in Go's own SIMD operations if this processor can
+// run it. It is in builds with GOEXPERIMENT=simd.
 func simdKernels() []kernel {
-	var out []kernel
-	if archsimd.X86.AVX512() {
-		out = append(out, kernel{name: "go-avx512", dots: dotsAVX512, fast: true})
+	if !archsimd.X86.AVX2() {
+		return nil
 	}
-	if archsimd.X86.AVX2() {
-		out = append(out, kernel{name: "go-avx2", dots: dotsAVX2, fast: true})
-	}
-	return out
+	return []kernel{{name: "go-avx2", sift: siftAVX2, dots: dotsAVX2, fast: true}}
 }
 
-// dotsAVX512 widens 32 codes at a time to 16 bits and adds products in pairs.
-func dotsAVX512(out []int32, codes []int8, query []int16) {
-	for i := range out {
-		row := codes[i*len(query):][:len(query)]
-		var sum archsimd.Int32x16
+// siftAVX2 is sift_avx2 of kernel.c.
+func siftAVX2(out []int32, nibbles []uint8, query []int8) {
+	mask, one := archsimd.BroadcastUint8x32(15), archsimd.BroadcastInt16x16(1)
+	for ; len(out) > 0; out = out[groupRows:] {
+		var a, b archsimd.Int32x8
 		for j := 0; j+32 <= len(query); j += 32 {
-			c := archsimd.LoadInt8x32((*[32]int8)(row[j:])).ExtendToInt16()
-			sum = sum.Add(c.DotProductPairs(archsimd.LoadInt16x32((*[32]int16)(query[j:]))))
+			q := query[j : j+32 : j+32]
+			var x, y archsimd.Int16x16
+			for i := 0; i < 32; i += 8 {
+				low, high := four(q[i:]), four(q[i+4:])
+				c := archsimd.LoadUint8x32((*[32]uint8)(nibbles))
+				d := archsimd.LoadUint8x32((*[32]uint8)(nibbles[32:]))
+				x = x.Add(c.And(mask).DotProductPairsSaturated(low)).
+					Add(c.AsUint16x16().ShiftAllRight(4).AsUint8x32().And(mask).DotProductPairsSaturated(high))
+				y = y.Add(d.And(mask).DotProductPairsSaturated(low)).
+					Add(d.AsUint16x16().ShiftAllRight(4).AsUint8x32().And(mask).DotProductPairsSaturated(high))
+				nibbles = nibbles[64:]
+			}
+			a = a.Add(x.DotProductPairs(one))
+			b = b.Add(y.DotProductPairs(one))
 		}
-		var s [8]int32
-		sum.GetLo().Add(sum.GetHi()).Store(&s)
-		out[i] = s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6] + s[7]
+		a.Store((*[8]int32)(out))
+		b.Store((*[8]int32)(out[8:]))
 	}
 	// The scalar float code that follows would wait for the upper halves.
 	archsimd.ClearAVXUpperBits()
 }
 
-// dotsAVX2 does the same with 16 codes at a time, in two sums.
-func dotsAVX2(out []int32, codes []int8, query []int16) {
-	for i := range out {
-		row := codes[i*len(query):][:len(query)]
+// four repeats four numbers of the query.
+func four(q []int8) archsimd.Int8x32 {
+	return archsimd.BroadcastInt32x8(int32(uint32(uint8(q[0])) | uint32(uint8(q[1]))<<8 | uint32(uint8(q[2]))<<16 | uint32(uint8(q[3]))<<24)).AsInt8x32()
+}
+
+// dotsAVX2 is dots_avx2 of kernel.c.
+func dotsAVX2(out []int32, codes []int8, rows []uint16, query []int16) {
+	for i, r := range rows {
+		row := codes[int(r)*len(query):][:len(query)]
 		var a, b archsimd.Int32x8
 		for j := 0; j+32 <= len(query); j += 32 {
 			c := archsimd.LoadInt8x16((*[16]int8)(row[j:])).ExtendToInt16()

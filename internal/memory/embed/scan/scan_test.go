@@ -77,40 +77,87 @@ func TestKernels(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			for _, width := range []int{32, 64, 96, 128, 160, 384, 416, 992, 1536, 2016, MaxDim - 32, MaxDim} {
-				top := min(queryMax, math.MaxInt32/(codeMax*width))
-				for _, rows := range []int{0, 1, 2, 3, 4, 5, 7, 8, 33} {
+				for _, rows := range []int{0, 1, 2, 3, 5, 16, 33} {
 					for _, extreme := range []bool{false, true} {
-						codes, query := make([]int8, rows*width), make([]int16, width)
-						for i := range codes {
-							codes[i] = int8(r.IntN(2*codeMax+1) - codeMax)
-							if extreme {
-								codes[i] = int8(codeMax * (1 - 2*(i/width%2)))
-							}
-						}
-						for i := range query {
-							query[i] = int16(r.IntN(2*top+1) - top)
-							if extreme {
-								query[i] = int16(top)
-							}
-						}
-						out := slices.Repeat([]int32{-1}, rows+1) // one more: nothing may be written behind
-						k.dots(out[:rows], codes, query)
-						for i := range rows {
-							var want int64
-							for j, q := range query {
-								want += int64(codes[i*width+j]) * int64(q)
-							}
-							if int64(out[i]) != want {
-								t.Fatalf("width %d, row %d of %d, extreme %v: %d, want %d", width, i, rows, extreme, out[i], want)
-							}
-						}
-						if out[rows] != -1 {
-							t.Fatalf("width %d, %d rows: wrote behind the last", width, rows)
-						}
+						dotsContract(t, k, r, rows, width, extreme)
+						siftContract(t, k, r, rows, width, extreme)
 					}
 				}
 			}
 		})
+	}
+}
+
+func dotsContract(t *testing.T, k kernel, r *rand.Rand, rows, width int, extreme bool) {
+	t.Helper()
+	top := min(1<<14-1, math.MaxInt32/(codeMax*width))
+	codes, query := make([]int8, rows*width), make([]int16, width)
+	for i := range codes {
+		codes[i] = int8(r.IntN(2*codeMax+1) - codeMax)
+		if extreme {
+			codes[i] = int8(codeMax * (1 - 2*(i/width%2)))
+		}
+	}
+	for i := range query {
+		query[i] = int16(r.IntN(2*top+1) - top)
+		if extreme {
+			query[i] = int16(top)
+		}
+	}
+	var some []uint16
+	for i := range rows {
+		if extreme || r.IntN(3) > 0 {
+			some = append(some, uint16(i))
+		}
+	}
+	out := slices.Repeat([]int32{-1}, rows+1) // one more: nothing may be written behind
+	k.dots(out, codes, some, query)
+	for i, row := range some {
+		var want int64
+		for j, q := range query {
+			want += int64(codes[int(row)*width+j]) * int64(q)
+		}
+		if int64(out[i]) != want {
+			t.Fatalf("dots: width %d, row %d of %d, extreme %v: %d, want %d", width, row, rows, extreme, out[i], want)
+		}
+	}
+	if out[len(some)] != -1 {
+		t.Fatalf("dots: width %d, %d rows: wrote behind the last", width, len(some))
+	}
+}
+
+func siftContract(t *testing.T, k kernel, r *rand.Rand, rows, width int, extreme bool) {
+	t.Helper()
+	rows = (rows + groupRows - 1) / groupRows * groupRows
+	query := make([]int8, width)
+	for i := range query {
+		query[i] = int8(r.IntN(2*codeMax+1) - codeMax)
+		if extreme {
+			query[i] = int8(codeMax * (1 - 2*(rows/groupRows%2)))
+		}
+	}
+	nibbles, want, back := make([]uint8, rows*width/2), make([]int32, rows), make([]uint8, width)
+	for i := range rows {
+		nibble := make([]uint8, width)
+		for j := range nibble {
+			nibble[j] = uint8(r.IntN(16))
+			if extreme {
+				nibble[j] = 15
+			}
+			want[i] += int32(nibble[j]) * int32(query[j])
+		}
+		pack(nibbles, i, nibble)
+		if unpack(back, nibbles, i); !slices.Equal(back, nibble) {
+			t.Fatalf("row %d: unpacked %v, want %v", i, back, nibble)
+		}
+	}
+	out := slices.Repeat([]int32{-1}, rows+1)
+	k.sift(out[:rows], nibbles, query)
+	if !slices.Equal(out[:rows], want) {
+		t.Fatalf("sift: width %d, %d rows, extreme %v: %d, want %d", width, rows, extreme, out[:rows], want)
+	}
+	if out[rows] != -1 {
+		t.Fatalf("sift: width %d, %d rows: wrote behind the last", width, rows)
 	}
 }
 
@@ -233,7 +280,8 @@ func TestMeanAndStd(t *testing.T) {
 			mean := first / float64(len(vectors))
 			std := math.Sqrt(max(0, second/float64(len(vectors))-mean*mean))
 			none := func(int64) bool { return false }
-			if f := search(t, x, q, 1, none); len(f.Hits) != 0 || math.Abs(f.Mean-mean) > 5e-3 || math.Abs(f.Std-std) > 5e-3 {
+			if f := search(t, x, q, 1, none); len(f.Hits) != 0 || math.Abs(f.Mean-mean) > 2e-2 || math.Abs(f.Std-std) > 2e-2 {
+				// The set of few directions is where one vector's error is that of all.
 				t.Errorf("%s: mean %v, std %v, %d hits, want %v, %v, 0", name, f.Mean, f.Std, len(f.Hits), mean, std)
 			}
 		}
@@ -465,7 +513,7 @@ func TestSizeAndHealth(t *testing.T) {
 	}
 	const n, dim = 3 * blockRows, 384
 	x = build(t, kernels()[0], dim, gaussian(rand.New(rand.NewPCG(1, 1)), n, dim))
-	if got, want := x.Bytes(), int64(n*(3*dim+16)); got != want {
+	if got, want := x.Bytes(), int64(n*(3*dim+dim/2+28)); got != want {
 		t.Errorf("%d vectors take %d bytes, want %d", n, got, want)
 	}
 }

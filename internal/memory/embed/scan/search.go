@@ -26,50 +26,58 @@ func before(a, b Hit) int {
 
 // Found is what a search found. Mean and Std are mean and standard deviation of
 // the query's cosine with all vectors of the index, filtered or not, for scores
-// as z = (score − mean) / std. They come from the codes, in whole numbers, so
-// they do not depend on the order in which vectors were stored; they are right
-// to some thousandths. Both are 0 for an empty index; Std is 0 too where all are equal.
+// as z = (score − mean) / std. They come from the vectors rounded to four bits a
+// number, each right to some hundredths and the mean of many far better, and are
+// summed up in whole numbers, so they do not depend on the order in which vectors
+// were stored. Both are 0 for an empty index; Std is 0 too where all are equal.
 type Found struct {
 	Hits      []Hit // best first, equal scores by id; never nil
 	Mean, Std float64
 
-	rescored int // how many vectors the codes alone could not rule out
+	rescored int // how many vectors were multiplied in full
 }
 
 // Search returns the k vectors nearest to the query, by cosine, among those whose
 // id keep accepts; nil accepts all. There are fewer where fewer are stored or
 // accepted. keep is called from the caller's goroutine, for some of the ids, and
-// must not call methods of the index. A query that does not pass Check, or a k
-// below 1, is an error of the kind memory.ErrInvalid.
+// must not call methods of the index; with it a search keeps to one core. A query
+// that does not pass Check, or a k below 1, is an error of the kind
+// memory.ErrInvalid.
 func (x *Index) Search(query []float32, k int, keep func(id int64) bool) (Found, error) {
 	if k < 1 {
 		return Found{}, &memory.FieldError{Field: "k", Reason: fmt.Sprintf("must be at least 1, not %d", k)}
 	}
-	p, err := newProbe(query, x.dim)
-	if err != nil {
+	s, _ := x.free.Get().(*scratch)
+	if s == nil {
+		s = &scratch{}
+	}
+	defer func() {
+		s.probe.vector = nil
+		x.free.Put(s)
+	}()
+	if err := s.probe.set(query, x.dim, x.turn); err != nil {
 		return Found{}, err
 	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 
 	n := len(x.at)
-	found := Found{Hits: []Hit{}}
 	if n == 0 {
-		return found, nil
+		return Found{Hits: []Hit{}}, nil
 	}
-	about := make([]float32, n)
-	total := x.scan(p, about)
+	total, near, least := x.scan(s, min(k, n), keep)
+	var found Found
 	found.Mean, found.Std = total.moments(n)
-
-	near := x.candidates(p, about, k, keep)
+	// Near comes from several parts of the index, and grew while least did.
+	near = slices.DeleteFunc(near, func(c candidate) bool { return c.most < least })
 	slices.SortFunc(near, func(a, b candidate) int { return cmp.Compare(b.most, a.most) })
-	best := ranking{k: k, hits: found.Hits}
+	best := ranking{k: k, hits: make([]Hit, 0, min(k, len(near)))}
 	for _, c := range near {
-		if best.full() && clamp(c.most) < best.hits[0].Score {
+		if best.full() && c.most < best.hits[0].Score {
 			break // neither this one nor those after it can reach the k-th best
 		}
 		found.rescored++
-		best.add(Hit{ID: x.id(c.pos), Score: x.row(c.pos).cosine(p.vector, p.length)})
+		best.add(Hit{ID: x.id(c.pos), Score: x.row(c.pos).cosine(query, s.probe.length)})
 	}
 	found.Hits = best.sorted()
 	return found, nil
@@ -96,41 +104,125 @@ func (x *Index) Scores(query []float32, ids []int64) ([]Hit, error) {
 
 func (x *Index) id(pos int) int64 { return x.blocks[pos/blockRows].ids[pos%blockRows] }
 
-// parallelBytes is how many bytes of codes are worth another goroutine: scanning
-// them takes some ten times as long as waking it.
+// parallelBytes is how many bytes of nibbles are worth another goroutine:
+// scanning them takes some ten times as long as waking it.
 const parallelBytes = 2 << 20
 
-// scan multiplies the codes of all rows with those of the query and sets about to
-// the cosines that they give, by position, on as many cores as it is worth.
-func (x *Index) scan(p probe, about []float32) sums {
-	workers := min(runtime.GOMAXPROCS(0), len(x.blocks), 1+len(about)*len(p.codes)/parallelBytes)
-	totals := make([]sums, workers)
+// scratch is what a search works in; it is used again by later ones.
+type scratch struct {
+	probe   probe
+	workers []*worker
+}
+
+// scan passes over all rows, on as many cores as it is worth. It returns the sums
+// of what the nibbles say about all, the rows that may be among the best k that
+// keep accepts, and a cosine that the best k all reach.
+func (x *Index) scan(s *scratch, k int, keep func(int64) bool) (total sums, near []candidate, least float64) {
+	count := min(runtime.GOMAXPROCS(0), len(x.blocks), 1+len(x.at)*len(s.probe.codes)/2/parallelBytes)
+	if keep != nil {
+		count = 1
+	}
+	for len(s.workers) < count {
+		s.workers = append(s.workers, &worker{})
+	}
+	workers := s.workers[:count]
 	var next atomic.Int64
-	work := func(total *sums) {
-		var local sums
-		var dots [blockRows]int32
-		for {
-			i := int(next.Add(1)) - 1
-			if i >= len(x.blocks) {
-				break
-			}
-			b := x.blocks[i]
-			x.kernel.dots(dots[:len(b.ids)], b.codes, p.codes)
-			local.add(about[i*blockRows:], dots[:len(b.ids)], b.scale, p.scale)
-		}
-		*total = local
-	}
 	var others sync.WaitGroup
-	for w := 1; w < workers; w++ {
-		others.Go(func() { work(&totals[w]) })
+	for _, w := range workers[1:] {
+		others.Go(func() { w.run(x, &s.probe, &next, k, nil) })
 	}
-	work(&totals[0])
+	workers[0].run(x, &s.probe, &next, k, keep)
 	others.Wait()
-	for _, t := range totals[1:] {
-		totals[0].first += t.first
-		totals[0].second += t.second
+	total, near, least = workers[0].total, workers[0].near, workers[0].reached()
+	for _, w := range workers[1:] {
+		total.first += w.total.first
+		total.second += w.total.second
+		near = append(near, w.near...)
+		least = max(least, w.reached())
 	}
-	return totals[0]
+	workers[0].near = near // what it has grown to serves the next search
+	return total, near, least
+}
+
+// worker is what one goroutine of a search works in and leaves.
+type worker struct {
+	total sums
+	near  []candidate
+	best  ranking // the k best by the least that their cosines can be
+
+	products [blockRows]int32
+	rows     [blockRows]uint16
+}
+
+// candidate is a row whose cosine is at most this.
+type candidate struct {
+	pos  int
+	most float64
+}
+
+// reached returns a cosine that k rows reach, or -1.
+func (w *worker) reached() float64 {
+	if !w.best.full() {
+		return -1
+	}
+	return w.best.hits[0].Score
+}
+
+// run takes blocks until there are none left.
+func (w *worker) run(x *Index, p *probe, next *atomic.Int64, k int, keep func(int64) bool) {
+	w.total, w.near, w.best = sums{}, w.near[:0], ranking{k: k, hits: w.best.hits[:0]}
+	for {
+		i := int(next.Add(1)) - 1
+		if i >= len(x.blocks) {
+			return
+		}
+		b := x.blocks[i]
+		rows := w.sift(x.kernel, b, p)
+		x.kernel.dots(w.products[:], b.codes, rows, p.codes)
+		reach := newReach(w.reached(), p.slack)
+		for j, row := range rows {
+			s := b.close[row]
+			about := float64(w.products[j]) * p.scale * float64(s.unit)
+			if !reach.by(s, float32(about)) {
+				continue
+			}
+			least, most := s.span(about, p.slack)
+			if most < w.reached() || keep != nil && !keep(b.ids[row]) {
+				continue
+			}
+			w.near = append(w.near, candidate{pos: i*blockRows + int(row), most: most})
+			w.best.add(Hit{Score: least})
+			if j%64 == 0 {
+				reach = newReach(w.reached(), p.slack)
+			}
+		}
+	}
+}
+
+// sift returns the rows of the block that their nibbles do not rule out, and
+// counts the cosines that the nibbles give to all of them.
+func (w *worker) sift(k kernel, b *block, p *probe) []uint16 {
+	n := len(b.ids)
+	k.sift(w.products[:(n+groupRows-1)/groupRows*groupRows], b.nibbles, p.turned)
+	reach := newReach(w.reached(), p.turnedSlack)
+	scale, shift := float32(p.turnedScale), p.shift
+	products, shadows := w.products[:n], b.coarse[:n]
+	rows, passed := &w.rows, 0
+	var first, second int64
+	for i, d := range products {
+		s := shadows[i]
+		about := float32(2*d-shift) * (scale * s.unit)
+		c := int64(about * sumUnit)
+		first += c
+		second += c * c
+		if reach.by(s, about) {
+			rows[passed%blockRows] = uint16(i)
+			passed++
+		}
+	}
+	w.total.first += first
+	w.total.second += second
+	return rows[:passed]
 }
 
 // sums are those of the cosines and of their squares, counted in units of 2^-18
@@ -140,73 +232,12 @@ type sums struct{ first, second int64 }
 
 const sumUnit = 1 << 18
 
-// add turns the sums of products of a block into cosines and counts them.
-func (s *sums) add(about []float32, dots []int32, scale []float32, query float64) {
-	scale, about = scale[:len(dots)], about[:len(dots)]
-	var first, second int64
-	for i, d := range dots {
-		cos := float64(d) * float64(scale[i]) * query
-		about[i] = float32(cos)
-		n := int64(cos * sumUnit)
-		first += n
-		second += n * n
-	}
-	s.first += first
-	s.second += second
-}
-
 // moments returns mean and standard deviation of n cosines.
 func (s sums) moments(n int) (mean, std float64) {
 	mean = float64(s.first) / float64(n)
 	variance := float64(s.second)/float64(n) - mean*mean
 	return mean / sumUnit, math.Sqrt(max(variance, 0)) / sumUnit
 }
-
-// candidate is a row whose cosine is at most this.
-type candidate struct {
-	pos  int
-	most float64
-}
-
-// candidates returns the accepted rows that may be among the best k. The k rows
-// whose codes promise most are scored in full; the worst of them is a score that
-// the best k all reach, and every row whose bound reaches it is a candidate.
-func (x *Index) candidates(p probe, about []float32, k int, keep func(int64) bool) []candidate {
-	seeds := ranking{k: min(k, len(about))}
-	floor := float32(math.Inf(-1))
-	for pos, a := range about {
-		if a < floor || keep != nil && !keep(x.id(pos)) {
-			continue
-		}
-		seeds.add(Hit{ID: int64(pos), Score: float64(a)})
-		if seeds.full() {
-			floor = float32(seeds.hits[0].Score)
-		}
-	}
-	least := math.Inf(-1)
-	if len(seeds.hits) == k {
-		least = 1
-		for _, s := range seeds.hits {
-			least = min(least, x.row(int(s.ID)).cosine(p.vector, p.length))
-		}
-	}
-	// The widest bound of all rows rules out most at the price of a comparison.
-	cut := float32(least - p.bound(x.slack) - rounding)
-	var near []candidate
-	for pos, a := range about {
-		if a < cut {
-			continue
-		}
-		most := float64(a) + p.bound(x.blocks[pos/blockRows].slack[pos%blockRows]) + rounding
-		if clamp(most) >= least && (keep == nil || keep(x.id(pos))) {
-			near = append(near, candidate{pos: pos, most: most})
-		}
-	}
-	return near
-}
-
-// rounding is more than what a cosine loses as a float32, twice over.
-const rounding = 2e-7
 
 // ranking keeps the best k hits, a heap with the worst on top.
 type ranking struct {

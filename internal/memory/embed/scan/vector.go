@@ -3,6 +3,8 @@ package scan
 import (
 	"fmt"
 	"math"
+	"math/bits"
+	"math/rand/v2"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
@@ -14,7 +16,6 @@ const (
 	codeMax  = 127           // the largest code; -128 is not used, so that the range is symmetric
 	fineBits = 16            // bits of a number below its code
 	fineUnit = 1 << fineBits // units of the fixed-point form in one code step
-	queryMax = 16256         // 127·128: halves of 7 bits each fit int8, see kernel.c
 	lanes    = 32            // rows are padded with zeros to a multiple of this
 )
 
@@ -57,43 +58,123 @@ func largest(vector []float32) float64 {
 	return float64(m)
 }
 
-// row is one vector of length one: number i is scale·(codes[i] + fine[i]/65536).
+// row is one vector v of length one: number i is scale·(codes[i] + fine[i]/65536).
+// Beside it stand two roundings of it, each with its shadow: codes, and the
+// nibbles of the vector turned by the index's rotation.
 type row struct {
-	scale float32
-	slack float32 // at least the Euclidean length of what the codes alone leave out
-	codes []int8  // padded with zeros to a multiple of lanes
-	fine  []int16
+	scale  float32
+	coarse shadow  // of nibbles
+	close  shadow  // of codes
+	nibble []uint8 // 0..15, one a byte: 2·nibble − 15 is the turned number in half steps
+	codes  []int8  // padded with zeros to a multiple of lanes
+	fine   []int16
+	work   []float64
 }
 
 // newRow makes room for a vector of dim numbers.
 func newRow(dim int) row {
-	return row{codes: make([]int8, padded(dim)), fine: make([]int16, dim)}
+	n := padded(dim)
+	return row{nibble: make([]uint8, n), codes: make([]int8, n), fine: make([]int16, dim), work: make([]float64, n)}
 }
 
 func padded(dim int) int { return (dim + lanes - 1) / lanes * lanes }
 
+// nibbleStep is the distance of two nibbles in standard deviations: the one that
+// leaves out least of normally distributed numbers in 16 steps.
+const nibbleStep = .3352
+
 // set fills the row from a vector of any length above zero. On an error the row
 // is as before.
-func (r *row) set(vector []float32) error {
+func (r *row) set(vector []float32, by turn) error {
 	norm, err := length(vector, len(r.fine))
 	if err != nil {
 		return err
 	}
 	scale := float32(largest(vector) / norm / codeMax)
 	units := fineUnit / (float64(scale) * norm)
-	var rest float64
-	for i, v := range vector {
+	v := r.work
+	for i, x := range vector {
+		v[i] = float64(x) / norm
 		// The largest number is 127 codes but for the rounding of scale.
-		n := int32(min(max(math.RoundToEven(float64(v)*units), -codeMax*fineUnit), codeMax*fineUnit))
+		n := int32(min(max(math.RoundToEven(float64(x)*units), -codeMax*fineUnit), codeMax*fineUnit))
 		c := (n + fineUnit/2) >> fineBits
-		f := n - c<<fineBits
-		r.codes[i], r.fine[i] = int8(c), int16(f)
-		rest += float64(f) * float64(f)
+		r.codes[i], r.fine[i] = int8(c), int16(n-c<<fineBits)
 	}
+	clear(v[len(vector):])
 	r.scale = scale
-	r.slack = float32(math.Sqrt(rest) * float64(scale) / fineUnit * (1 + 1e-6))
+	r.close = cast(v, func(i int) float64 { return float64(r.codes[i]) })
+	by.apply(v)
+	steps := math.Sqrt(float64(len(v))) / nibbleStep // in a length of one
+	for i, x := range v {
+		r.nibble[i] = uint8(min(max(math.Floor(x*steps)+8, 0), 15))
+	}
+	r.coarse = cast(v, func(i int) float64 { return float64(2*int(r.nibble[i]) - 15) })
 	return nil
 }
+
+// shadow says where a vector v of length one stands to a rounded form c of it. c
+// times unit has v as its nearest point in the direction of v: products of a query
+// with it estimate those with v without shrinking them. tan is the tangent of the
+// angle θ between v and c.
+type shadow struct{ unit, tan float32 }
+
+// cast measures the shadow of v on c.
+func cast(v []float64, c func(i int) float64) shadow {
+	var vc, cc float64
+	for i, x := range v {
+		vc += x * c(i)
+		cc += c(i) * c(i)
+	}
+	var rest float64
+	for i, x := range v {
+		d := x - vc/cc*c(i)
+		rest += d * d
+	}
+	return shadow{unit: float32(1 / vc), tan: float32(math.Sqrt(rest*cc) / vc * (1 + 1e-6))}
+}
+
+// rounding is more than what bounds and scores lose as float32 numbers, several
+// times over.
+const rounding = 1e-6
+
+// span returns the least and the most that the cosine of v and a query can be,
+// where the query's product with unit·c is x, but for slack in the query. Angles
+// between three directions cannot exceed the sum of two of them nor fall below
+// their difference: with φ the angle between query and c, x is cosφ/cosθ and the
+// cosine between cos(φ+θ) and cos(φ−θ).
+func (s shadow) span(x, slack float64) (least, most float64) {
+	tan := float64(s.tan)
+	cosine := 1 / math.Sqrt(1+tan*tan)
+	sine := tan * cosine
+	low, high := x*cosine-slack-rounding, x*cosine+slack+rounding
+	least, most = -1, 1
+	if low > -cosine { // otherwise φ+θ may go through the opposite of c
+		low = min(low, 1)
+		least = cosine*low - sine*math.Sqrt(1-low*low)
+	}
+	if high < cosine { // otherwise φ may be θ
+		high = max(high, -1)
+		most = cosine*high + sine*math.Sqrt(1-high*high)
+	}
+	return least - rounding, most + rounding
+}
+
+// reach is what a product has to reach for its row's cosine to be able to reach a
+// cosine t ≥ 0. From cos(φ−θ) ≥ t follows φ ≤ θ + arccos t, both at most a right
+// angle, so cosφ ≥ cosθ·t − sinθ·√(1−t²), and x ≥ t − tanθ·√(1−t²). The query's
+// slack counts 1/cosθ ≤ 1+tanθ times.
+type reach struct {
+	least, tan float32
+	all        bool // t is below zero: every row can
+}
+
+func newReach(t, slack float64) reach {
+	t -= rounding
+	slack += rounding
+	return reach{least: float32(t - slack), tan: float32(math.Sqrt(max(1-t*t, 0)) + slack), all: t < 0}
+}
+
+func (r reach) by(s shadow, x float32) bool { return x >= r.least-s.tan*r.tan || r.all }
 
 // vector returns the numbers of the row.
 func (r row) vector() []float32 {
@@ -128,40 +209,117 @@ func (r row) cosine(query []float32, length float64) float64 {
 // clamp brings a cosine that rounding took out of its range back into it.
 func clamp(cosine float64) float64 { return min(max(cosine, -1), 1) }
 
-// probe is a query made ready for a scan: its number i is about scale·codes[i]
-// once it has length one.
+// probe is a query made ready for a scan.
 type probe struct {
 	vector []float32
 	length float64
-	scale  float64
-	slack  float64 // at least the Euclidean length of what the codes leave out
-	codes  []int16 // padded with zeros to a multiple of lanes
+	// Once the query has length one, its number i is about scale·codes[i], and once
+	// it is turned too about turnedScale·turned[i].
+	scale, turnedScale float64
+	codes              []int16
+	turned             []int8
+	shift              int32 // 15 times the sum of turned
+	// At least the Euclidean lengths of what codes and turned leave out.
+	slack, turnedSlack float64
+
+	work []float64
 }
 
-// newProbe checks the query and rounds it to as many bits as a kernel can sum
-// up in 32 without overflow: 15 up to 1,000 numbers, fewer above.
-func newProbe(query []float32, dim int) (probe, error) {
+// set checks the query and rounds it: for codes to as many bits as a kernel can
+// sum up in 32 without overflow, 15 up to 1,000 numbers and fewer above.
+func (p *probe) set(query []float32, dim int, by turn) error {
 	norm, err := length(query, dim)
 	if err != nil {
-		return probe{}, err
+		return err
 	}
-	top := float64(min(queryMax, math.MaxInt32/(codeMax*dim)))
-	p := probe{vector: query, length: norm, scale: largest(query) / norm / top, codes: make([]int16, padded(dim))}
-	var rest float64
-	for i, v := range query {
-		x := float64(v) / norm
-		c := min(max(math.RoundToEven(x/p.scale), -top), top)
-		p.codes[i] = int16(c)
-		rest += (x - c*p.scale) * (x - c*p.scale)
+	n := padded(dim)
+	if len(p.work) != n {
+		p.work, p.codes, p.turned = make([]float64, n), make([]int16, n), make([]int8, n)
 	}
-	p.slack = math.Sqrt(rest) * (1 + 1e-6)
-	return p, nil
+	p.vector, p.length = query, norm
+	v := p.work
+	for i, x := range query {
+		v[i] = float64(x) / norm
+	}
+	clear(v[dim:])
+	p.scale, p.slack = round(p.codes, v, float64(min(1<<14-1, math.MaxInt32/(codeMax*dim))))
+	by.apply(v)
+	p.turnedScale, p.turnedSlack = round(p.turned, v, codeMax)
+	p.shift = 0
+	for _, c := range p.turned {
+		p.shift += 15 * int32(c)
+	}
+	return nil
 }
 
-// bound returns by how much the cosine of a row can differ from the product of
-// the codes. With v = c + e the row and q = d + f the query, each split in what
-// its codes say and what they leave out, v·q − c·d = e·d + f·v, which is at most
-// |e||d| + |f||v|. |v| and |q| are one but for rounding, |d| ≤ |q| + |f|.
-func (p probe) bound(slack float32) float64 {
-	return (float64(slack)*(1+p.slack)+p.slack)*(1+1e-4) + 1e-9
+// round sets codes to v in units of scale, the largest to top, and returns scale
+// and a bound of the Euclidean length of what is left out.
+func round[T int8 | int16](codes []T, v []float64, top float64) (scale, slack float64) {
+	var most float64
+	for _, x := range v {
+		most = max(most, math.Abs(x))
+	}
+	scale = most / top
+	var rest float64
+	for i, x := range v {
+		c := min(max(math.RoundToEven(x/scale), -top), top)
+		codes[i] = T(c)
+		rest += (x - c*scale) * (x - c*scale)
+	}
+	return scale, math.Sqrt(rest) * (1 + 1e-6)
+}
+
+// turn is a rotation of vectors, the same for all of an index. It spreads what a
+// vector has in few numbers over all of them, so that every vector is rounded
+// about equally well in equal steps: turned numbers are nearly normally
+// distributed, whatever they were before. Angles stay as they are.
+//
+// It is two rounds of random signs and of Hadamard transforms, of the largest
+// power of two that fits, over the beginning and then the end of the vector.
+type turn struct {
+	window int
+	signs  [2][]float64
+}
+
+func newTurn(width int) turn {
+	t := turn{window: 1 << (bits.Len(uint(width)) - 1)}
+	r := rand.New(rand.NewPCG(1, 2)) // any will do, as long as it is always the same
+	for i := range t.signs {
+		t.signs[i] = make([]float64, width)
+		for j := range t.signs[i] {
+			t.signs[i][j] = float64(1 - 2*r.IntN(2))
+		}
+	}
+	return t
+}
+
+// apply turns v in place.
+func (t turn) apply(v []float64) {
+	for _, signs := range t.signs {
+		for i, s := range signs {
+			v[i] *= s
+		}
+		hadamard(v[:t.window])
+		if t.window < len(v) {
+			hadamard(v[len(v)-t.window:])
+		}
+	}
+}
+
+// hadamard multiplies v, whose length is a power of two, with the Hadamard matrix
+// scaled to be orthogonal.
+func hadamard(v []float64) {
+	for h := 1; h < len(v); h *= 2 {
+		for i := 0; i < len(v); i += 2 * h {
+			a, b := v[i:i+h], v[i+h:i+2*h]
+			b = b[:len(a)]
+			for j, x := range a {
+				a[j], b[j] = x+b[j], x-b[j]
+			}
+		}
+	}
+	by := 1 / math.Sqrt(float64(len(v)))
+	for i := range v {
+		v[i] *= by
+	}
 }
