@@ -433,6 +433,6 @@ func (h *house) app() cli.App {
 			cli.ImportChat(h.importing()), cli.EvaluateLoCoMo(measure), cli.EvaluateLongMemEval(measure), cli.EvaluateDistill(measure), cli.EvaluateTests(measure),
 			cli.GraphView(h.graphPage(graphs), sessionToken), cli.GraphDemo(h.scratchGraph),
 			cli.Version, cli.ConfigShow, cli.ConfigValidate, cli.ConfigSchema, cli.Docs, cli.Redact(h.filter),
-		}, slices.Concat(h.backups().Commands(), cli.Tokens(h.now, h.tokens), h.recordFiles(), cli.GraphBundles(graphs), h.alf().Commands(), h.workspaceCommands())...),
+		}, slices.Concat(h.backups().Commands(), cli.Tokens(h.now, h.tokens), cli.Setup(h.settingUp()), h.recordFiles(), cli.GraphBundles(graphs), h.alf().Commands(), h.workspaceCommands())...),
 	}
 }

@@ -33,6 +33,7 @@ var floors = map[string]int{
 	"internal/spend":             1,
 	"internal/journal":           1,
 	"internal/erasure":           1,
+	"internal/clients":           1,
 	"internal/workspace":         1,
 	"internal/workspace/chunk":   1,
 	"internal/workspace/rank":    1,

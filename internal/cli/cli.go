@@ -273,6 +273,7 @@ func groupSummary(name string) string {
 		"import": "Bring in conversations", "evaluate": "Measure recall and distillation", "config": "The configuration",
 		"record": "The record store", "graph": "The graph memory", "persona": "Persona traits", "docs": "Reference pages, made from the code",
 		"token": "What lets programs ask the server", "workspace": "OpenClaw workspaces", "alf": "Archives in the Agent Life Format",
+		"setup": "Give other programs this memory",
 		"agent": "Messages: what an agent says by itself", "message": "Messages: inbox, reminders, what is held and why",
 	}
 	if s, known := summaries[name]; known {
