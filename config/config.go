@@ -105,7 +105,7 @@ type Flush struct {
 
 // Model is the section model.
 type Model struct {
-	Provider      string   `json:"provider" jsonschema:"offline (no model), openai, or generic for any other OpenAI-compatible server"`
+	Provider      string   `json:"provider" jsonschema:"offline (no model), openai, openrouter, requesty, zai, ollama, or generic for any other OpenAI-compatible server"`
 	BaseURL       string   `json:"base_url" jsonschema:"of the API, with /v1; empty for the provider's own"`
 	Name          string   `json:"name" jsonschema:"the model's id at the provider"`
 	Key           string   `json:"key" jsonschema:"env:NAME or file:PATH; empty for none"`

@@ -78,7 +78,7 @@ func (cfg Config) validateSections() error {
 		{"recall.rerank", cfg.Recall.Rerank, []string{"none", "mmr", "endpoint"}},
 		{"checkpoint.on_failure", cfg.Checkpoint.OnFailure, []string{"park", "offline"}},
 		{"maintenance.retention", cfg.Maintenance.Retention, []string{"stale", "tiers"}},
-		{"model.provider", cfg.Model.Provider, []string{"offline", "openai", "generic"}},
+		{"model.provider", cfg.Model.Provider, []string{"offline", "openai", "openrouter", "requesty", "zai", "ollama", "generic"}},
 		{"embeddings.provider", cfg.Embeddings.Provider, []string{"lsa", "off", "auto", "openai", "openrouter", "mistral", "gemini", "voyage", "generic"}},
 		{"log.level", cfg.Log.Level, []string{"debug", "info", "warn", "error"}},
 	} {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -66,7 +65,7 @@ func (h *house) reach(ctx context.Context) (err error) {
 	if err != nil {
 		return memory.Errorf(memory.ErrInvalid, "model.key: %w", err)
 	}
-	base := cmp.Or(m.BaseURL, llm.OpenAIBaseURL)
+	base := llm.BaseURL(llm.Provider(m.Provider), m.BaseURL)
 	out, err := egress.New(egress.Options{Allow: []egress.Endpoint{{URL: base, Private: m.AllowPrivate}}, Timeout: time.Duration(m.Timeout)})
 	if err != nil {
 		return memory.Errorf(memory.ErrInvalid, "model.base_url: %w", err)

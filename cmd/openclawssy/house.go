@@ -430,7 +430,7 @@ func (h *house) app() cli.App {
 		Commands: append([]cli.Command{
 			cli.Chat(talk), cli.Ask(talk), cli.Once(talk), cli.Serve(h.serving(c, sched)), cli.MCP(h.tooling(c, sched)), cli.Bridge(cli.Bridging{Serve: h.bridge, Schedule: h.longLived(sched)}),
 			cli.Doctor(h.examine(sched)), cli.Status(func(ctx context.Context, only memory.AgentID) (any, error) { return look.All(ctx, h.home, only) }),
-			cli.ImportChat(h.importing()), cli.EvaluateLoCoMo(measure), cli.EvaluateLongMemEval(measure), cli.EvaluateDistill(measure), cli.EvaluateTests(measure),
+			cli.ImportChat(h.importing()), cli.SetupModel(cli.ModelSetUp{File: func() string { return h.home.File("config.yaml") }, Try: h.tryModel}), cli.EvaluateLoCoMo(measure), cli.EvaluateLongMemEval(measure), cli.EvaluateDistill(measure), cli.EvaluateTests(measure),
 			cli.GraphView(h.graphPage(graphs), sessionToken), cli.GraphDemo(h.scratchGraph),
 			cli.Version, cli.ConfigShow, cli.ConfigValidate, cli.ConfigSchema, cli.Docs, cli.Redact(h.filter),
 		}, slices.Concat(h.backups().Commands(), cli.Tokens(h.now, h.tokens), cli.Setup(h.settingUp()), h.recordFiles(), cli.GraphBundles(graphs), h.alf().Commands(), h.workspaceCommands())...),

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/openclawssy/openclawssy/config"
 	"github.com/openclawssy/openclawssy/internal/egress"
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -27,10 +28,16 @@ func (h *house) makeModel() (*llm.Client, error) { return h.modelNamed(h.cfg.Mod
 func (h *house) modelNamed(name string) (*llm.Client, error) {
 	m := h.cfg.Model
 	m.Name = name
+	return h.modelOf(m)
+}
+
+// modelOf returns the client of a model; nil for the provider that stands for
+// none.
+func (h *house) modelOf(m config.Model) (*llm.Client, error) {
 	if m.Provider == offline {
 		return nil, nil
 	}
-	url, key, err := h.provider()
+	url, key, err := h.placeOf(m)
 	if err != nil {
 		return nil, err
 	}
@@ -46,15 +53,25 @@ func (h *house) modelNamed(name string) (*llm.Client, error) {
 }
 
 // provider returns where the configured model is asked, and the key.
-func (h *house) provider() (url, key string, err error) {
-	m := h.cfg.Model
+func (h *house) provider() (url, key string, err error) { return h.placeOf(h.cfg.Model) }
+
+func (h *house) placeOf(m config.Model) (url, key string, err error) {
 	if key, err = llm.Secret(m.Key, h.getenv, h.home.Path()); err != nil {
 		return "", "", fmt.Errorf("model.key: %w", err)
 	}
-	if url = m.BaseURL; url == "" {
-		url = llm.OpenAIBaseURL
+	return llm.BaseURL(llm.Provider(m.Provider), m.BaseURL), key, nil
+}
+
+// tryModel asks a model for one word.
+func (h *house) tryModel(ctx context.Context, agent memory.AgentID, m config.Model) (string, error) {
+	m.MaxRetries = 0
+	client, err := h.modelOf(m)
+	if err != nil || client == nil {
+		return "", err
 	}
-	return url, key, nil
+	defer client.Close()
+	reply, err := client.Chat(ctx, llm.Request{Agent: agent, Messages: []llm.Message{{Role: llm.User, Content: "Answer with the word: ready"}}})
+	return reply.Text, err
 }
 
 // ledger returns the account of what agents spend.

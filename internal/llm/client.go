@@ -17,7 +17,7 @@ type Provider string
 // The providers.
 const (
 	OpenAI  Provider = "openai"
-	Generic Provider = "generic" // Ollama, llama.cpp, vLLM, OpenRouter and the like
+	Generic Provider = "generic" // llama.cpp, vLLM and the like; see Presets for those that are known
 )
 
 // OpenAIBaseURL is where provider openai is asked if no other URL is given.
@@ -36,7 +36,7 @@ const defaultAnswer = 1000
 // Config says which model is asked, and how long and often.
 type Config struct {
 	Provider      Provider
-	BaseURL       string        // with /v1; "" for OpenAIBaseURL where the provider is openai
+	BaseURL       string        // with /v1; "" for the usual one of a provider that has one
 	Model         string        // the model's id at the endpoint
 	Key           string        // the key itself, see Secret; "" for endpoints without
 	Timeout       time.Duration // of one Chat, retries and waits included; 0 for DefaultTimeout
@@ -56,9 +56,8 @@ type Client struct {
 // New returns a client that sends its requests by out, which should be one of
 // package egress that allows the endpoint. jitter returns numbers in [0, 1).
 func New(c Config, out *http.Client, now func() time.Time, jitter func() float64) (*Client, error) {
-	if c.BaseURL == "" && c.Provider == OpenAI {
-		c.BaseURL = OpenAIBaseURL
-	}
+	_, known := PresetOf(c.Provider)
+	c.BaseURL = BaseURL(c.Provider, c.BaseURL)
 	if c.Timeout <= 0 {
 		c.Timeout = DefaultTimeout
 	}
@@ -67,8 +66,8 @@ func New(c Config, out *http.Client, now func() time.Time, jitter func() float64
 	}
 	u, err := url.Parse(c.BaseURL)
 	switch {
-	case c.Provider != OpenAI && c.Provider != Generic:
-		return nil, &memory.FieldError{Field: "model.provider", Reason: "must be openai or generic", Hint: "without a model there is the offline answerer"}
+	case !known:
+		return nil, &memory.FieldError{Field: "model.provider", Reason: "must be openai, openrouter, requesty, zai, ollama or generic", Hint: "without a model there is the offline answerer"}
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "":
 		return nil, &memory.FieldError{Field: "model.base_url", Reason: "must be an http or https URL without user, password or query", Hint: "for example http://localhost:11434/v1"}
 	case c.Model == "":
