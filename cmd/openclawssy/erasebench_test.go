@@ -89,6 +89,56 @@ func processorTime(b *testing.B) time.Duration {
 
 var benchSentences = sentences()
 
+// BenchmarkForget forgets one memory after the other, in a history of 10,000 events
+// and in one of 50 times as many, or of OPENCLAWSSY_BENCH_FORGET_EVENTS; both have
+// 4,000 events a day.
+func BenchmarkForget(b *testing.B) {
+	many := 500_000
+	if text := os.Getenv("OPENCLAWSSY_BENCH_FORGET_EVENTS"); text != "" {
+		var err error
+		if many, err = strconv.Atoi(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, events := range []int{10_000, many} {
+		b.Run(strconv.Itoa(events), func(b *testing.B) {
+			home, ctx := b.TempDir(), context.Background()
+			now := time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC)
+			h := newHouse(func() time.Time { return now }, func(string) string { return "" }, nil)
+			h.app()
+			if err := h.setup(cli.Options{Home: home, Agent: "default"}); err != nil {
+				b.Fatal(err)
+			}
+			defer func() {
+				if err := h.close(); err != nil {
+					b.Error(err)
+				}
+			}()
+			for n := range events / 40 {
+				fillSession(b, h, n, now)
+				if n%100 == 99 {
+					now = now.Add(24 * time.Hour)
+				}
+			}
+			_, release, err := h.followed(ctx, "default")
+			if err != nil {
+				b.Fatal(err)
+			}
+			release()
+			service := working.NewService(h.items.read, h.items.write, episodesOf{h})
+			service.OnForget = h.forgotten
+			next, began := 1, processorTime(b)
+			for b.Loop() {
+				if _, err := service.Forget(ctx, "default", working.ForgetRequest{Handle: fmt.Sprintf("MEM-%d", next)}); err != nil {
+					b.Fatal(err)
+				}
+				next += 3
+			}
+			b.ReportMetric((processorTime(b)-began).Seconds()*1000/float64(b.N), "cpu-ms/op")
+		})
+	}
+}
+
 // fillSession writes a session of 40 turns, two memories that rest on it, and, for
 // every tenth, the bundle of its run.
 func fillSession(b *testing.B, h *house, n int, now time.Time) {

@@ -490,3 +490,36 @@ func TestErasureLeavesNothingAndTakesNothingElse(t *testing.T) {
 		}
 	})
 }
+
+// TestForgettingReadsTheLogWhereItMust forgets a memory that was changed often, one
+// that took another's place, and one whose history was lost with the other: none
+// leaves words in the changes of the log, packed or not.
+func TestForgettingReadsTheLogWhereItMust(t *testing.T) {
+	w := newWorld(t, filepath.Join(t.TempDir(), "home"), 5)
+	var words []string
+	for range 3 {
+		word := w.word()
+		words = append(words, word)
+		w.call("memory", "write", "--title", "about "+word, "--content", "The "+word+" hangs behind the door.", "--importance", "4")
+		w.now = w.now.Add(time.Hour)
+	}
+	w.call("memory", "update", "MEM-1", "--content", "The "+words[0]+" hangs in the cellar.", "--why", "about "+words[0]+" I was told otherwise")
+	w.now = w.now.Add(5 * 24 * time.Hour)
+	w.call("memory", "maintenance") // packs
+	w.call("memory", "update", "MEM-2", "--content", "The "+words[1]+" hangs in the attic.", "--why", "The "+words[0]+" hangs in the cellar.")
+	for i, handle := range []string{"MEM-1", "MEM-2", "MEM-3"} {
+		w.call("memory", "forget", handle)
+		for _, e := range w.log() {
+			raw, err := json.Marshal(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, word := range words[:i+1] {
+				if strings.Contains(string(raw), word) {
+					t.Errorf("%s is forgotten, and event %d says %s", handle, e.Seq, raw)
+				}
+			}
+		}
+		w.sound(handle)
+	}
+}

@@ -30,8 +30,9 @@ func Forgetting(was memory.Item) *erasure.Target {
 
 // Blot takes a forgotten memory's words out of its earlier changes in the event
 // log, which keep their numbers, its id and the ids of what it rested on. Doing it
-// again does nothing. The caller keeps erasures out.
-func (s *Erasure) Blot(ctx context.Context, agent memory.AgentID, t *erasure.Target) (err error) {
+// again does nothing. The caller keeps erasures out. told are the numbers of these
+// changes, in ascending order; nil where they are not known, and all are looked at.
+func (s *Erasure) Blot(ctx context.Context, agent memory.AgentID, t *erasure.Target, told []int64) (err error) {
 	dir, err := s.Dir(agent)
 	if err != nil {
 		return err
@@ -43,6 +44,7 @@ func (s *Erasure) Blot(ctx context.Context, agent memory.AgentID, t *erasure.Tar
 		return memory.Errorf(memory.ErrUnavailable, "wait for another memory to be forgotten: %w", err)
 	}
 	_, err = events.Rewrite(ctx, filepath.Join(dir, "memory", "events"), s.Log, events.Edits{
+		Seqs:  told,
 		Wants: func(h *events.Head) bool { return isBook(h.Type) && t.InChange(h.Line) },
 		Event: func(e *memory.Event) (bool, error) {
 			carried, has := e.Metadata[memory.MetaChange]

@@ -217,7 +217,13 @@ func purgeRecords(ctx context.Context, tx *sql.Tx, t *erasure.Target) error {
 		var seq int64
 		var body string
 		var c memory.Checkpoint
-		if err := errors.Join(scan(&seq, &body), json.Unmarshal([]byte(body), &c)); err != nil {
+		if err := scan(&seq, &body); err != nil {
+			return err
+		}
+		if len(t.Events) == 0 && !t.Finder().In([]byte(body)) {
+			return nil
+		}
+		if err := json.Unmarshal([]byte(body), &c); err != nil {
 			return err
 		}
 		if !editRecord(&c, t) {
@@ -239,24 +245,27 @@ func purgeRecords(ctx context.Context, tx *sql.Tx, t *erasure.Target) error {
 // purgeReasons empties the reasons of versions that quote what is erased.
 func purgeReasons(ctx context.Context, tx *sql.Tx, t *erasure.Target) error {
 	type key struct{ number, version int64 }
-	sums := map[key]int64{}
-	err := each(ctx, tx, `SELECT number, version, seq, action, by, why, at, item FROM revisions WHERE why <> ''`, func(scan func(...any) error) error {
+	var hits []key
+	err := each(ctx, tx, `SELECT number, version, why FROM revisions WHERE why <> ''`, func(scan func(...any) error) error {
 		var k key
-		var seq, at int64
-		var action, by, why, item string
-		if err := scan(&k.number, &k.version, &seq, &action, &by, &why, &at, &item); err != nil {
-			return err
+		var why string
+		err := scan(&k.number, &k.version, &why)
+		if err == nil && t.Finder().In([]byte(why)) {
+			hits = append(hits, k)
 		}
-		if t.Finder().In([]byte(why)) {
-			sums[k] = sumOf(seq, action, by, "", at, item)
-		}
-		return nil
+		return err
 	})
-	for k, sum := range sums {
+	for _, k := range hits {
 		if err != nil {
 			break
 		}
-		_, err = tx.ExecContext(ctx, `UPDATE revisions SET why = '', sum = ? WHERE number = ? AND version = ?`, sum, k.number, k.version)
+		var seq, at int64
+		var action, by, item string
+		err = tx.QueryRowContext(ctx, `SELECT seq, action, by, at, item FROM revisions WHERE number = ? AND version = ?`, k.number, k.version).
+			Scan(&seq, &action, &by, &at, &item)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `UPDATE revisions SET why = '', sum = ? WHERE number = ? AND version = ?`, sumOf(seq, action, by, "", at, item), k.number, k.version)
+		}
 	}
 	return err
 }
@@ -275,9 +284,14 @@ func purgeParked(ctx context.Context, tx *sql.Tx, t *erasure.Target) error {
 	return err
 }
 
-// each hands over the rows of a query.
+// each hands over the rows of a query without arguments.
 func each(ctx context.Context, tx *sql.Tx, query string, row func(scan func(...any) error) error) error {
-	rows, err := tx.QueryContext(ctx, query)
+	return eachRow(ctx, tx, row, query)
+}
+
+// eachRow hands over the rows of a query.
+func eachRow(ctx context.Context, tx *sql.Tx, row func(scan func(...any) error) error, query string, args ...any) error {
+	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}

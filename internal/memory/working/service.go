@@ -16,8 +16,10 @@ type Service struct {
 	write    memory.Borrow[*Store]
 	episodes episodes
 	// OnForget is called with an item as it was before it was forgotten; without its
-	// text where that had happened before. It may be nil.
-	OnForget func(ctx context.Context, agent memory.AgentID, was memory.Item) error
+	// text where that had happened before. told are the numbers of the changes in the
+	// log that may say what it did, in ascending order; nil where they are not known.
+	// It may be nil.
+	OnForget func(ctx context.Context, agent memory.AgentID, was memory.Item, told []int64) error
 }
 
 // NewService returns a service over stores that are borrowed for reading and for
@@ -99,7 +101,7 @@ func (s *Service) Forget(ctx context.Context, agent memory.AgentID, in ForgetReq
 	}
 	res, err := with(s.write, (*Store).Forget)(ctx, agent, in)
 	if err == nil && s.OnForget != nil {
-		err = s.OnForget(ctx, agent, got.Item)
+		err = s.OnForget(ctx, agent, got.Item, res.told)
 	}
 	if err != nil {
 		return res, fmt.Errorf("forget %s: %w", in.Handle, err)

@@ -3,6 +3,7 @@ package working
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
 
@@ -225,6 +227,8 @@ type ForgetResult struct {
 	Handle     string        `json:"handle"`
 	Status     memory.Status `json:"status"`
 	Suppressed []string      `json:"suppressed" jsonschema:"ids of the events that are no longer recalled"`
+
+	told []int64 // see told
 }
 
 // Forget takes an item's text away for good: from the item, its history, its
@@ -251,6 +255,9 @@ func (s *Store) Forget(ctx context.Context, in ForgetRequest) (ForgetResult, err
 				res.Suppressed = append(res.Suppressed, id)
 			}
 		}
+		if res.told, err = told(ctx, p.tx, now); err != nil { // the change takes these rows away
+			return nil, err
+		}
 		if err := p.unquote(ctx, now); err != nil {
 			return nil, err
 		}
@@ -270,6 +277,41 @@ func (s *Store) Forget(ctx context.Context, in ForgetRequest) (ForgetResult, err
 		return res, fmt.Errorf("%s is forgotten, but its text may still lie in the write-ahead log: %w", res.Handle, err)
 	}
 	return res, nil
+}
+
+// told returns the numbers of the events whose changes may say what an item does:
+// its own versions, those of the item that took its place, and what quotes it in a
+// reason or was refused. They are in ascending order, and nil where the history does
+// not tell, since a part of it was forgotten before.
+func told(ctx context.Context, tx *sql.Tx, it memory.Item) ([]int64, error) {
+	seqs := []int64{}
+	for _, id := range []string{it.ID, it.SupersededBy} {
+		first := int64(0)
+		err := eachRow(ctx, tx, func(scan func(...any) error) error {
+			var version, seq int64
+			err := scan(&version, &seq)
+			if first == 0 {
+				first = version
+			}
+			seqs = append(seqs, seq)
+			return err
+		}, `SELECT version, seq FROM revisions WHERE number = (SELECT number FROM memory_items WHERE id = ?) ORDER BY version`, id)
+		if err != nil || first > 1 {
+			return nil, err
+		}
+	}
+	finder := erasure.NewFinder(append(erasure.Needles(it.Title), erasure.Needles(it.Content)...), "")
+	err := eachRow(ctx, tx, func(scan func(...any) error) error {
+		var seq int64
+		var text sql.RawBytes
+		err := scan(&seq, &text)
+		if err == nil && finder.In(text) {
+			seqs = append(seqs, seq)
+		}
+		return err
+	}, `SELECT seq, why FROM revisions WHERE why <> '' UNION ALL SELECT seq, body FROM checkpoints`)
+	slices.Sort(seqs)
+	return slices.Compact(seqs), err
 }
 
 // previously is how a distiller quotes the item that an item took the place of.
