@@ -411,3 +411,39 @@ func TestProxyParallelRetries(t *testing.T) {
 	x.complete(`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"two"},{"role":"user","content":"three"},{"role":"assistant","content":"Noted."},{"role":"user","content":"four"}]}`)
 	x.wants("user_message: one", "assistant_output: two", "user_message: three", "assistant_output: Noted.", "user_message: four", "assistant_output: Noted.")
 }
+
+// What is erased while a conversation goes on leaves its prompts too.
+func TestProxyForgetsWhatIsErased(t *testing.T) {
+	x := proxyHome(t)
+	x.complete(`{"messages":[{"role":"user","content":"The kiln in Lisbon is called Vulcan."}]}`, proxy.HeaderSession, "first")
+	const again = `{"messages":[{"role":"user","content":"What is the kiln in Lisbon called?"}]}`
+	x.complete(again)
+	if sent := x.provider.last(); !strings.Contains(sent, "Vulcan") {
+		t.Fatalf("nothing was recalled: %s", sent)
+	}
+	admin := x.served.token(access.Admin, "studio")
+	if status, body := x.ask(admin, "POST", "/v1/agents/studio/ops/memory.erase", `{"session":"first","yes":true}`); status != 200 {
+		t.Fatalf("erase: %d %s", status, body)
+	}
+	x.complete(again)
+	if sent := x.provider.last(); strings.Contains(sent, "Vulcan") {
+		t.Errorf("what was erased is sent on: %s", sent)
+	}
+}
+
+// A session that fills the model's window is queued to be distilled.
+func TestProxyQueuesAFullSession(t *testing.T) {
+	x := proxyHome(t, "flush.context_window=4000", "flush.reserve_tokens=1000", "flush.soft_threshold_tokens=500")
+	x.complete(`{"messages":[{"role":"user","content":"short"}]}`, proxy.HeaderSession, "long")
+	queued := func() bool {
+		raw, err := os.ReadFile(filepath.Join(x.home, "agents", "studio", "vitals.json"))
+		return err == nil && strings.Contains(string(raw), `"window"`)
+	}
+	if queued() {
+		t.Fatal("queued at once")
+	}
+	x.complete(`{"messages":[{"role":"user","content":"`+strings.Repeat("many words ", 2000)+`"}]}`, proxy.HeaderSession, "long")
+	if !queued() {
+		t.Error("a full session is not queued")
+	}
+}
