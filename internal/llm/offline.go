@@ -32,8 +32,20 @@ const (
 	maxResult = 4000
 )
 
-// about is what the answerer says of itself where it cannot answer.
-const about = "This is the offline answerer: it quotes memory and does nothing else. For a model, set model.provider, model.base_url, model.name and model.key in the configuration."
+const (
+	// about is what the answerer says of itself where it cannot answer.
+	about = itself + " For a model, set model.provider, model.base_url, model.name and model.key in the configuration."
+	// itself and nothingKnown never change: they tell such answers in old logs.
+	itself       = "This is the offline answerer: it quotes memory and does nothing else."
+	nothingKnown = "I don't know: I have no memory of that."
+)
+
+// SaysNothing reports whether an answer is one of the offline answerer's that hold
+// nothing: that it does not know, or cannot do what was asked. Nothing is to be
+// remembered of it.
+func SaysNothing(answer string) bool {
+	return strings.HasPrefix(answer, nothingKnown) || strings.Contains(answer, itself)
+}
 
 // Chat answers the last message. It costs nothing, and fails only where there is
 // nothing to answer.
@@ -168,7 +180,7 @@ func asks(sentence string) bool {
 // its words, in the block's order among equals.
 func fromMemory(asked string, block []line) string {
 	if len(block) == 0 {
-		return "I don't know: I have no memory of that.\n" + about
+		return nothingKnown + "\n" + about
 	}
 	best := bestLines(asked, block)
 	if len(best) == 0 {
@@ -185,7 +197,7 @@ func fromMemory(asked string, block []line) string {
 func nearest(block []line) string {
 	telling := slices.DeleteFunc(slices.Clone(block), func(l line) bool { return asks(l.text) || ownWords.MatchString(l.text) })
 	if len(telling) == 0 {
-		return "I don't know: I have no memory of that.\n" + about
+		return nothingKnown + "\n" + about
 	}
 	return "I don't know. The nearest that I remember:\n" + quoted(telling[:min(2, len(telling))]) + "\n" + about
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/text"
 )
@@ -186,6 +187,8 @@ func features(part string, e memory.Event, columns text.Columns) Passage {
 		HasNumber: f.HasNumber, HasTimeCue: f.HasTimeCue, HasWhereCue: f.HasWhereCue, Asks: f.Asks, FirstPerson: f.FirstPerson,
 		Aside:     e.Type != memory.UserMessage && e.Type != memory.AssistantOutput,
 		Untrusted: e.Origin == memory.OriginTool || e.Origin == memory.OriginWeb,
+		// It would be recalled at the next question that nothing is known of.
+		Suppressed: e.Type == memory.AssistantOutput && llm.SaysNothing(e.Text),
 	} {
 		if set {
 			p.Flags |= flag

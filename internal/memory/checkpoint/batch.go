@@ -6,6 +6,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/distill"
 )
@@ -99,7 +100,7 @@ func (r *run) complete(ctx context.Context, b *batch) error {
 	if err != nil {
 		return err
 	}
-	b.Events = slices.DeleteFunc(b.Events, func(e memory.Event) bool { return gone[e.ID] })
+	b.Events = slices.DeleteFunc(b.Events, func(e memory.Event) bool { return gone[e.ID] || saysNothing(e) })
 	b.Agent, b.Now, b.Sessions = r.agent, r.service.opts.Now(), map[string]memory.Session{}
 	if len(b.Events) == 0 {
 		return nil
@@ -142,12 +143,17 @@ func (r *run) before(ctx context.Context, first memory.Event) ([]memory.Event, e
 		return nil, err
 	}
 	events = slices.DeleteFunc(events, func(e memory.Event) bool {
-		return e.Seq >= first.Seq || !e.Type.IsTurn() || e.SessionID != first.SessionID || gone[e.ID]
+		return e.Seq >= first.Seq || !e.Type.IsTurn() || e.SessionID != first.SessionID || gone[e.ID] || saysNothing(e)
 	})
 	for i := range events {
 		events[i].Text = firstRunes(events[i].Text, 2000)
 	}
 	return events[max(0, len(events)-contextTurns):], nil
+}
+
+// saysNothing reports that there is nothing in an answer to conclude anything from.
+func saysNothing(e memory.Event) bool {
+	return e.Type == memory.AssistantOutput && llm.SaysNothing(e.Text)
 }
 
 // firstRunes cuts s after n runes.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/distill"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
@@ -529,5 +530,24 @@ func TestCostOfItems(t *testing.T) {
 	}
 	if c, err := w.store.Cost(t.Context(), begin.Add(-time.Hour), begin.Add(-time.Second)); err != nil || c.Checkpoints != 0 {
 		t.Errorf("an hour before: %+v, %v", c, err)
+	}
+}
+
+// TestAnswersThatSayNothingAreNotDistilled has the offline answerer not know
+// something: a model is not shown that as news.
+func TestAnswersThatSayNothingAreNotDistilled(t *testing.T) {
+	w := newWorld(t, &echo{})
+	ids := w.say(t, sayings(0, 1)...)
+	nothing, err := llm.Offline{}.Chat(t.Context(), llm.Request{Messages: []llm.Message{{Role: llm.User, Content: "Where do I live?"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.log.Write(t.Context(), memory.Event{Type: memory.AssistantOutput, Origin: memory.OriginAssistant, Text: nothing.Text, SessionID: "s1"}); err != nil {
+		t.Fatal(err)
+	}
+	w.checkpoint(t)
+	distilledOnce(t, w, ids)
+	if h := w.health(t); h.Backlog != 0 {
+		t.Errorf("%d turns are left", h.Backlog)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
 )
@@ -291,6 +292,9 @@ func (r *reader) fetch(ctx context.Context) error {
 	r.read = to
 	r.ahead = make(map[string]memory.Episode, len(read))
 	for _, e := range read {
+		if e.Type == memory.AssistantOutput && llm.SaysNothing(e.Text) {
+			continue // the archive hides those that it has indexed since it knows of them
+		}
 		r.ahead[e.Handle] = e
 	}
 	if r.seen != nil {
