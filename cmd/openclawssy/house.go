@@ -39,6 +39,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/runlog"
 	"github.com/openclawssy/openclawssy/internal/runtime"
 	"github.com/openclawssy/openclawssy/internal/session"
+	"github.com/openclawssy/openclawssy/internal/vitals"
 )
 
 // house holds what the rooms share, and wires them. Nothing is opened before a
@@ -79,8 +80,8 @@ type house struct {
 	recalls    *recall.Service
 	proxy      atomic.Pointer[proxy.Proxy] // nil where none is served
 	talks      sync.Map                    // of agents: their *session.Store
-	writing    sync.Map                    // of agents: their *events.Log that is open
-	indexing   sync.Map                    // agents whose archive is being brought up to date
+	losses     *vitals.Losses
+	indexing   sync.Map // agents whose archive is being brought up to date
 	erasure    *care.Erasure
 	warmed     sync.Map // of agents: the lock of opening their stores before a first turn
 	isWarm     sync.Map // agents whose stores were opened so: true
@@ -102,6 +103,7 @@ func newHouse(now func() time.Time, getenv func(string) string, environ []string
 	h.upstream = sync.OnceValues(h.makeUpstream)
 	h.life, h.end = context.WithCancel(context.Background())
 	h.log = zerolog.New(os.Stderr).With().Timestamp().Logger()
+	h.losses = &vitals.Losses{Dir: h.agentDir, Now: now, Log: h.log}
 	h.erasure = h.makeErasure()
 	h.logs = newStores(h, h.openLog, nil)
 	h.items = newStores(h, h.openItems, h.readItems)
@@ -125,7 +127,9 @@ func (h *house) close() error {
 		h.recorder.Wait()
 	}
 	h.embedRest()
-	return errors.Join(h.vectors.close(), h.ledgers.close(), h.items.close(), h.archives.close(), h.records.close(), h.graphs.close(), h.logs.close())
+	err := errors.Join(h.vectors.close(), h.ledgers.close(), h.items.close(), h.archives.close(), h.records.close(), h.graphs.close(), h.logs.close())
+	h.losses.Close() // what the logs could not write at their end is among it
+	return err
 }
 
 // newID returns a fresh ULID. It is safe for concurrent use.
@@ -219,12 +223,12 @@ func (h *house) openLog(ctx context.Context, agent memory.AgentID, dir agents.Di
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := events.Open(ctx, dir.Path("memory", "events"), events.Options{Now: h.now, NewID: h.newID, Redact: red, Log: h.log})
+	l, err := events.Open(ctx, dir.Path("memory", "events"), events.Options{Now: h.now, NewID: h.newID, Redact: red, Log: h.log,
+		Dropped: func(n int64) { h.losses.Add(agent, vitals.LostEvents, n) }})
 	if err != nil {
 		return nil, nil, err
 	}
-	h.writing.Store(agent, l)
-	return l, []func(){func() { h.noteLost(agent, dir, l) }}, nil
+	return l, nil, nil
 }
 
 // readLog lends a reader of an agent's log.

@@ -10,6 +10,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/graph"
 	"github.com/openclawssy/openclawssy/internal/memory/weave"
+	"github.com/openclawssy/openclawssy/internal/vitals"
 )
 
 // followWithin bounds how long a graph's following of its memory holds up the
@@ -149,6 +150,7 @@ func (h *house) walkable(ctx context.Context, agent memory.AgentID) (*graph.Stor
 // makeRecorder returns what writes down what happens while agents work.
 func (h *house) makeRecorder(graphs *graph.Service) *weave.Recorder {
 	return &weave.Recorder{Host: h.graphHost, Log: h.log,
+		Dropped: func(agent memory.AgentID) { h.losses.Add(agent, vitals.LostHooks, 1) },
 		Hooks: func(agent memory.AgentID) (*graph.Hooks, error) {
 			cfg, err := h.cfg.For(agent)
 			if err != nil || !cfg.Memory.Enabled || !cfg.Graph.Hooks {

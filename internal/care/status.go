@@ -34,6 +34,7 @@ type Status struct {
 	Gaps           int64          `json:"gaps" jsonschema:"sequence numbers of which no event is there"`
 	Damage         int            `json:"damage" jsonschema:"damaged places in the log"`
 	Dropped        int64          `json:"dropped" jsonschema:"events that were taken and could not be written, or refused because the disk was too slow"`
+	HooksDropped   int64          `json:"hooks_dropped" jsonschema:"things that happened and are missing from the graph's record; memory is whole without them"`
 	IndexLag       int64          `json:"index_lag" jsonschema:"events not yet searchable"`
 	LastCheckpoint *time.Time     `json:"last_checkpoint"`
 	Canary         *vitals.Canary `json:"canary" jsonschema:"the last probe that wrote an event and recalled it"`
@@ -90,6 +91,9 @@ func (s Status) Text() string {
 	}
 	if s.Flush != nil && s.Flush.State == vitals.FlushQueued && s.Backlog > 0 {
 		fmt.Fprintf(&sb, "  what was said up to event %d waits to be distilled: openclawssy serve or chat does it, or cron run --due\n", s.Flush.UpTo)
+	}
+	if s.HooksDropped > 0 {
+		fmt.Fprintf(&sb, "  %d things that happened are missing from the graph's record of them: too many at once, or it could not be written\n", s.HooksDropped)
 	}
 	if s.Canary != nil && s.Canary.Ok {
 		fmt.Fprintf(&sb, "  last canary %s: written and recalled within %d ms\n", moment(&s.Canary.At), s.Canary.Millis)
@@ -190,9 +194,9 @@ type Parts struct {
 	Embeddings func(context.Context, memory.AgentID) (Embeddings, error)
 	// Dir returns the agent's directory; ErrNotFound where it has none.
 	Dir func(memory.AgentID) (string, error)
-	// Dropped counts the events that this process could not take for an agent.
-	Dropped func(memory.AgentID) int64
-	Now     func() time.Time
+	// Losses counts what this process has lost of an agent's, and not noted yet.
+	Losses func(memory.AgentID, vitals.Loss) int64
+	Now    func() time.Time
 }
 
 // Service answers for agents.
@@ -402,7 +406,7 @@ func (s *Service) spent(_ context.Context, agent memory.AgentID, st *Status) err
 // vitals takes in what other processes have left: lost events, the last canary,
 // the last flush.
 func (s *Service) vitals(_ context.Context, agent memory.AgentID, st *Status) error {
-	st.Dropped = s.Dropped(agent)
+	st.Dropped, st.HooksDropped = s.Losses(agent, vitals.LostEvents), s.Losses(agent, vitals.LostHooks)
 	dir, err := s.Dir(agent)
 	if err != nil {
 		return err
@@ -410,6 +414,9 @@ func (s *Service) vitals(_ context.Context, agent memory.AgentID, st *Status) er
 	v, err := vitals.Read(dir)
 	if v.Lost != nil {
 		st.Dropped += v.Lost.Events
+	}
+	if v.Hooks != nil {
+		st.HooksDropped += v.Hooks.Events
 	}
 	st.Canary, st.Flush = v.Canary, v.Flush
 	if st.Dropped > 0 {

@@ -39,6 +39,8 @@ type State struct {
 	Canary *Canary              `json:"canary,omitempty"`
 	Flush  *Flush               `json:"flush,omitempty"`
 	Lost   *Lost                `json:"lost,omitempty"`
+	// Hooks counts what could not be written into the graph's record of what happened.
+	Hooks *Lost `json:"hooks,omitempty"`
 	// Backup is when the agent was last backed up whole.
 	Backup *time.Time `json:"backup,omitempty"`
 }

@@ -12,6 +12,7 @@ package events
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -42,6 +43,9 @@ type Options struct {
 	Log        zerolog.Logger
 	QueueBytes int           // most bytes queued; 4 MiB if 0
 	QueueWait  time.Duration // how long Append waits for room; 250 ms if 0
+	// Dropped is told of events that were refused because the queue was full, or lost
+	// when the log closed. It must return at once, and may be nil.
+	Dropped func(n int64)
 }
 
 // Log is an agent's event log, open for appending and reading. Its methods are
@@ -54,6 +58,8 @@ type Log struct {
 	newID   func() string
 	redact  redactor
 	log     zerolog.Logger
+	dropped func(n int64)
+	closing sync.Once // of telling what was lost
 }
 
 // Open opens the log in dir, creates the directory if need be and repairs a torn
@@ -67,7 +73,7 @@ func Open(ctx context.Context, dir string, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Log{Reader: OpenReader(dir, o.Log), journal: j, now: o.Now, newID: o.NewID, redact: o.Redact, log: o.Log}, nil
+	return &Log{Reader: OpenReader(dir, o.Log), journal: j, now: o.Now, newID: o.NewID, redact: o.Redact, log: o.Log, dropped: o.Dropped}, nil
 }
 
 // Append queues events and returns them as they will stand in the log: with id
@@ -138,8 +144,15 @@ func (l *Log) encode(events []memory.Event) (ready []memory.Event, objects [][]b
 func (l *Log) refused(events []memory.Event, err error) error {
 	if errors.Is(err, ErrBackpressure) {
 		l.log.Warn().Err(err).Strs("ids", ids(events)).Msg("events not taken into the log")
+		l.drop(int64(len(events)))
 	}
 	return err
+}
+
+func (l *Log) drop(n int64) {
+	if l.dropped != nil && n > 0 {
+		l.dropped(n)
+	}
 }
 
 func ids(events []memory.Event) []string {
@@ -155,6 +168,7 @@ func ids(events []memory.Event) []string {
 // and the error says how many there are. A second Close returns the same.
 func (l *Log) Close() error {
 	err := l.journal.Close()
+	l.closing.Do(func() { l.drop(l.Stats().Lost) })
 	var lost *journal.LostError
 	if errors.As(err, &lost) {
 		var events []memory.Event

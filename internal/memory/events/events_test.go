@@ -285,6 +285,8 @@ func TestBackpressureIsCountedWithIDs(t *testing.T) {
 	var logged bytes.Buffer
 	o.Log = zerolog.New(&logged)
 	o.QueueBytes, o.QueueWait = 2000, time.Millisecond
+	var dropped int64
+	o.Dropped = func(n int64) { dropped += n }
 	l := open(t, dir, o)
 	head, err := os.OpenFile(filepath.Join(dir, "journal.head"), os.O_RDWR, 0)
 	if err != nil {
@@ -314,8 +316,8 @@ func TestBackpressureIsCountedWithIDs(t *testing.T) {
 	if err := l.Flush(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if s := l.Stats(); s.Backpressure != 2 || s.Flushed != queued {
-		t.Errorf("stats = %+v", s)
+	if s := l.Stats(); s.Backpressure != 2 || s.Flushed != queued || dropped != 2 {
+		t.Errorf("stats = %+v, told of %d", s, dropped)
 	}
 	if !strings.Contains(logged.String(), e.ID) || strings.Contains(logged.String(), "refused") {
 		t.Errorf("logged: %s", logged.String())

@@ -37,6 +37,9 @@ type Recorder struct {
 	// SaveBundle writes an agent's bundle into a file.
 	SaveBundle func(ctx context.Context, agent memory.AgentID, path string) error
 	Log        zerolog.Logger
+	// Dropped is told of each thing that is not written down. It must return at once,
+	// and may be nil.
+	Dropped func(agent memory.AgentID)
 
 	mu      sync.Mutex
 	queue   []entry
@@ -97,6 +100,7 @@ func (r *Recorder) add(e entry) {
 	defer r.mu.Unlock()
 	if len(r.queue) >= mostQueued {
 		r.counts.Lost++
+		r.dropped(e)
 		e.end()
 		return
 	}
@@ -104,6 +108,12 @@ func (r *Recorder) add(e entry) {
 	if !r.running {
 		r.running = true
 		r.work.Go(r.drain)
+	}
+}
+
+func (r *Recorder) dropped(e entry) {
+	if r.Dropped != nil {
+		r.Dropped(e.agent)
 	}
 }
 
@@ -131,6 +141,7 @@ func (r *Recorder) drain() {
 			r.counts.Written++
 		case !errors.Is(err, errOff):
 			r.counts.Failed++
+			r.dropped(e)
 			r.Log.Warn().Err(err).Str("agent", string(e.agent)).Str("hook", e.what).Msg("not written into the graph")
 		}
 		r.mu.Unlock()

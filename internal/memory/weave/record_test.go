@@ -182,12 +182,18 @@ func TestAHostSeesOneStart(t *testing.T) {
 func TestTroubleIsCountedAndNothingWaits(t *testing.T) {
 	o := newOffice(t)
 	o.fail = errors.New("the disk is full")
+	dropped := 0
+	o.Dropped = func(who memory.AgentID) {
+		if who == agent {
+			dropped++
+		}
+	}
 	for range 3 {
 		o.ToolExecuted(agent, graph.ToolExecution{ToolName: "x"})
 	}
 	o.Wait()
-	if got := o.Counts(); got != (Recorded{Failed: 3}) {
-		t.Errorf("counts: %+v", got)
+	if got := o.Counts(); got != (Recorded{Failed: 3}) || dropped != 3 {
+		t.Errorf("counts: %+v, told of %d", got, dropped)
 	}
 }
 
