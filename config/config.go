@@ -54,11 +54,12 @@ type Config struct {
 
 // Memory is the section memory.
 type Memory struct {
-	Enabled         bool `json:"enabled" jsonschema:"false: no capture, no recall, no memory files; chat still runs"`
-	MaxWorkingItems int  `json:"max_working_items" jsonschema:"hard cap of active items; 0 for none"`
-	MaxPromptTokens int  `json:"max_prompt_tokens" jsonschema:"cap of the recall block, in tokens of 4 characters"`
-	AutoCheckpoint  bool `json:"auto_checkpoint" jsonschema:"keeps a checkpoint job every 6 hours"`
-	AutoMaintenance bool `json:"auto_maintenance" jsonschema:"keeps a weekly maintenance job"`
+	Enabled         bool     `json:"enabled" jsonschema:"false: no capture, no recall, no memory files; chat still runs"`
+	MaxWorkingItems int      `json:"max_working_items" jsonschema:"hard cap of active items; 0 for none"`
+	MaxPromptTokens int      `json:"max_prompt_tokens" jsonschema:"cap of the recall block, in tokens of 4 characters"`
+	AutoCheckpoint  bool     `json:"auto_checkpoint" jsonschema:"keeps a checkpoint job every 6 hours"`
+	AutoMaintenance bool     `json:"auto_maintenance" jsonschema:"keeps a weekly maintenance job"`
+	CanaryEvery     Duration `json:"canary_every" jsonschema:"so often, if anything was said meanwhile, a probe is written, recalled and removed; 0s for never"`
 }
 
 // Recall is the section recall.

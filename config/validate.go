@@ -103,6 +103,9 @@ func (cfg Config) validateSections() error {
 	if cfg.Flush.Idle < 0 {
 		return &memory.FieldError{Field: "flush.idle", Reason: "must not be negative", Hint: "such as 30m; 0s for never"}
 	}
+	if cfg.Memory.CanaryEvery < 0 {
+		return &memory.FieldError{Field: "memory.canary_every", Reason: "must not be negative", Hint: "such as 24h; 0s for never"}
+	}
 	if cfg.Graph.HooksTTL < 0 {
 		return &memory.FieldError{Field: "graph.hooks_ttl", Reason: "must not be negative", Hint: "such as 720h; 0s keeps the nodes for ever"}
 	}

@@ -22,7 +22,7 @@ func (h *house) examine(s *scheduler.Scheduler) func(context.Context, doctor.Req
 	return func(ctx context.Context, req doctor.Request) (doctor.Report, error) {
 		h.looking = true
 		return doctor.Examine(ctx, doctor.Parts{
-			Home: h.home, Config: h.misconfigured, Overdue: overdue(s), Reach: h.reach, Reopen: h.reopen,
+			Home: h.home, Config: h.misconfigured, Overdue: overdue(s), Reach: h.reach, Reopen: h.reopen, Canary: h.canary.Probe,
 			Sessions: func(ctx context.Context, agent memory.AgentID, want memory.Session) error {
 				store, _, err := h.writeSessions(ctx, agent)
 				if err == nil {

@@ -50,16 +50,20 @@ func (h *house) settled(ctx context.Context, agent memory.AgentID, res checkpoin
 	}
 }
 
-// drain distils what is queued for an agent, and what has fallen silent.
+// drain distils what is queued for an agent, and what has fallen silent, and probes
+// its memory where that is due.
 func (h *house) drain(ctx context.Context, agent memory.AgentID) (bool, error) {
 	if err := h.flushes.Listen(ctx, agent); err != nil {
 		return false, err
+	}
+	if _, err := h.canary.Due(ctx, agent); err != nil && ctx.Err() == nil {
+		h.log.Warn().Err(err).Str("agent", string(agent)).Msg("memory not probed")
 	}
 	return h.flushes.Drain(ctx, agent)
 }
 
 // longLived is what every process that lasts does beside its own work: it runs
-// the schedule, drains the queue of flushes, and makes vectors.
+// the schedule, drains the queue of flushes, makes vectors, and probes memories.
 func (h *house) longLived(s *scheduler.Scheduler) func(context.Context) error {
 	return func(ctx context.Context) error {
 		h.lasting.Store(true)
@@ -67,6 +71,7 @@ func (h *house) longLived(s *scheduler.Scheduler) func(context.Context) error {
 		var beside sync.WaitGroup
 		beside.Go(func() { h.flushes.Serve(ctx) })
 		beside.Go(func() { h.keepEmbedding(ctx) })
+		beside.Go(func() { h.canary.Serve(ctx) })
 		err := s.Serve(ctx)
 		end()
 		beside.Wait()

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"time"
+
 	"github.com/openclawssy/openclawssy/internal/care"
+	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/recall"
 	"github.com/openclawssy/openclawssy/internal/scheduler"
 	"github.com/openclawssy/openclawssy/internal/spend"
 	"github.com/openclawssy/openclawssy/internal/vitals"
@@ -16,6 +20,21 @@ func (h *house) looker(s *scheduler.Scheduler) *care.Service {
 		Embeddings: h.embeddingHealth,
 		Dir:        h.agentDir, Losses: h.losses.Waiting, Now: h.now,
 	})
+}
+
+// makeCanary returns what probes the memory of agents.
+func (h *house) makeCanary(rec *recall.Service) *care.Canary {
+	return &care.Canary{
+		Dir: h.agentDir, Logs: h.logs.write, Reads: h.readLog, Archives: h.followed, Finds: rec.Finds, Hold: h.hold(erasure.Files),
+		Every: func(agent memory.AgentID) (time.Duration, error) {
+			cfg, err := h.cfg.For(agent)
+			if err != nil || !cfg.Memory.Enabled {
+				return 0, err
+			}
+			return time.Duration(cfg.Memory.CanaryEvery), nil
+		},
+		Agents: func() ([]memory.AgentID, error) { return h.home.List() }, Now: h.now, NewID: h.newID, Log: h.log,
+	}
 }
 
 // agentDir returns an agent's directory; ErrNotFound where it has none.

@@ -54,7 +54,7 @@ func statusOf(t *testing.T, home, agent string) care.Status {
 }
 
 // TestOthersSeeAtOnceWhatARunningProcessDrops fills the queue of a process that
-// goes on running, while another one keeps the log's lock.
+// goes on running, while another one has the log's lock.
 func TestOthersSeeAtOnceWhatARunningProcessDrops(t *testing.T) {
 	home := t.TempDir()
 	p := newRunning(t, home)
@@ -78,15 +78,15 @@ func TestOthersSeeAtOnceWhatARunningProcessDrops(t *testing.T) {
 	if !errors.Is(err, events.ErrBackpressure) {
 		t.Fatal(err)
 	}
+	if err := unix.Flock(int(head.Fd()), unix.LOCK_UN); err != nil {
+		t.Fatal(err)
+	}
 	var st care.Status
 	for st.Dropped == 0 && t.Context().Err() == nil { // it is noted behind the caller's back
 		st = statusOf(t, home, "a")
 	}
 	if st.Dropped != 1 || len(st.Problems) == 0 || st.Problems[0].Code != "dropped" || st.DegradedSince == nil {
 		t.Errorf("another process sees %+v", st)
-	}
-	if err := unix.Flock(int(head.Fd()), unix.LOCK_UN); err != nil {
-		t.Fatal(err)
 	}
 	if err := log.Flush(t.Context()); err != nil {
 		t.Fatal(err)

@@ -75,6 +75,7 @@ type house struct {
 	weaving    weaving
 	recorder   *weave.Recorder
 	desk       *message.Service
+	canary     *care.Canary
 	sources    adminSources
 	turns      *runtime.Runtime
 	recalls    *recall.Service
@@ -386,6 +387,7 @@ func (h *house) app() cli.App {
 	c := &op.Catalog{}
 	records := record.NewService(h.readRecords, h.records.write, h.describeRecords)
 	rec := h.makeRecall(h.recallRecords(records))
+	h.canary = h.makeCanary(rec)
 	chk := h.checkpoints()
 	h.flushes = h.makeFlushes(func() *checkpoint.Service { return chk })
 	graphs := h.graphService()
@@ -418,6 +420,7 @@ func (h *house) app() cli.App {
 	c.Add(sched.Ops()...)
 	c.Add(h.desk.Ops()...)
 	c.Add(look.Ops()...)
+	c.Add(h.canary.Ops()...)
 	c.Add(h.erasure.Ops()...)
 	c.Add(h.rebuilds().Ops()...)
 	c.Add(h.workspaceIndexes().Ops()...)

@@ -310,7 +310,7 @@ func (s *Service) log(ctx context.Context, agent memory.AgentID, st *Status) err
 		return err
 	}
 	st.Events, st.Damage = rep.Lines, len(rep.Damage)
-	last, err := r.Tail(ctx, 1)
+	last, err := events.Newest(ctx, r, 1)
 	if err != nil {
 		return err
 	}
@@ -427,6 +427,9 @@ func (s *Service) vitals(_ context.Context, agent memory.AgentID, st *Status) er
 		if st.Backlog > 0 { // which cannot be noted there
 			st.add("flush", "%d turns cannot be distilled, for %s; they are in the log and recalled", st.Backlog, vitals.ForReadOnly)
 		}
+	}
+	if st.Canary != nil && st.Canary.At.IsZero() {
+		st.Canary = nil // the first one has not ended
 	}
 	if c := st.Canary; c != nil && !c.Ok {
 		st.add("canary", "what was written at %s could not be recalled: %s: openclawssy doctor --agent %s", moment(&c.At), c.Error, agent)

@@ -370,3 +370,59 @@ func (x *examination) vitals() error {
 	}
 	return nil
 }
+
+// canary examines whether what is written is recalled: what the last probe said, or
+// one that is made now.
+func (x *examination) canary(ctx context.Context, now bool) error {
+	v, err := vitals.Read(x.dir.Path())
+	if errors.Is(err, memory.ErrCorrupt) {
+		err = nil // it was said
+	}
+	if err != nil {
+		return err
+	}
+	agent, last := x.agent, v.Canary
+	if now {
+		made, err := x.Canary(ctx, agent)
+		if errors.Is(err, memory.ErrNotFound) {
+			return errNothing
+		}
+		if err != nil {
+			return err
+		}
+		last = &made
+	}
+	if last == nil {
+		return errNothing
+	}
+	if !last.Ok && !last.At.IsZero() {
+		x.add(Finding{Severity: Error, Check: "canary", What: fmt.Sprintf("what was written at %s could not be recalled: %s", last.At.Format(time.RFC3339), last.Error),
+			Why: "what is said now may not be recalled either", Do: fmt.Sprintf("mend what else is found here, then: openclawssy memory canary --agent %s", agent)})
+	}
+	if last.Open {
+		probing, err := x.locked(x.dir.Path("memory", "canary.lock"))
+		if err != nil || probing {
+			return err
+		}
+		x.add(Finding{Severity: Warning, Check: "canary", What: "a probe of the memory was interrupted", Why: "what it wrote is still in the log; nothing finds it", Do: fmt.Sprintf("openclawssy doctor --fix --agent %s", agent),
+			mend: func(ctx context.Context) (string, error) {
+				made, err := x.Canary(ctx, agent)
+				if err == nil && !made.Ok {
+					err = memory.Errorf(memory.ErrUnavailable, "%s", made.Error)
+				}
+				return "removed, and another probe was recalled", err
+			}})
+	}
+	return nil
+}
+
+// locked reports whether another process holds the lock of a file. A file that is
+// not there nobody holds.
+func (x *examination) locked(path string) (bool, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	free, err := lock.TryLock()
+	return !free, errors.Join(err, lock.Close())
+}

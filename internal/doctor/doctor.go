@@ -17,6 +17,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/agents"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/op"
+	"github.com/openclawssy/openclawssy/internal/vitals"
 )
 
 // Severity says how bad a finding is.
@@ -148,7 +149,10 @@ type Parts struct {
 	Reopen func(context.Context, memory.AgentID) error
 	// Sessions makes a session's file anew.
 	Sessions func(context.Context, memory.AgentID, memory.Session) error
-	Now      func() time.Time
+	// Canary writes a probe, sees whether it is recalled, and removes it, as well as
+	// what others have left; ErrNotFound for an agent that remembers nothing.
+	Canary func(context.Context, memory.AgentID) (vitals.Canary, error)
+	Now    func() time.Time
 	// BackupDays is how old the last backup may be; 0 for any age.
 	BackupDays int
 }
@@ -158,6 +162,7 @@ type Request struct {
 	Only    memory.AgentID // empty: all agents
 	Fix     bool
 	Network bool // the model's endpoint too
+	Canary  bool // write a probe and recall it; this alone writes without Fix
 }
 
 // examination is one under way.
@@ -190,6 +195,7 @@ func Examine(ctx context.Context, p Parts, req Request) (Report, error) {
 			continue
 		}
 		x.ofAgent(ctx)
+		x.check("canary", func() error { return x.canary(ctx, req.Canary) })
 		if ctx.Err() != nil {
 			return x.rep, ctx.Err()
 		}

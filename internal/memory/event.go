@@ -19,11 +19,12 @@ const (
 	CheckpointEvent EventType = "checkpoint"
 	Maintenance     EventType = "maintenance"
 	MemoryChange    EventType = "memory_change"
+	Probe           EventType = "probe" // written to see whether it is recalled, and removed at once
 )
 
 var eventTypes = map[EventType]bool{
 	UserMessage: true, AssistantOutput: true, ToolCall: true, ToolResult: true, ErrorEvent: true, SchedulerRun: true,
-	DecisionLog: true, CheckpointEvent: true, Maintenance: true, MemoryChange: true,
+	DecisionLog: true, CheckpointEvent: true, Maintenance: true, MemoryChange: true, Probe: true,
 }
 
 // IsTurn reports whether events of this type are part of a conversation: what
@@ -113,7 +114,7 @@ func (e Event) Speaker() string {
 		return s
 	}
 	switch e.Type {
-	case UserMessage:
+	case UserMessage, Probe:
 		return "user"
 	case AssistantOutput:
 		return "assistant"

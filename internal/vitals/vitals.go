@@ -47,11 +47,13 @@ type State struct {
 
 // Canary is the outcome of a probe that writes an event and recalls it.
 type Canary struct {
-	At     time.Time `json:"at"`
+	At     time.Time `json:"at,omitzero"` // when it ended; zero for one that has not ended yet
 	Ok     bool      `json:"ok"`
 	Millis int64     `json:"ms"`              // from the writing to the recall
 	Error  string    `json:"error,omitempty"` // why it is not Ok
-	Seq    int64     `json:"seq"`             // where the log ended behind the probe
+	Seq    int64     `json:"seq"`             // up to here nothing is left of any probe
+	// Open says that a probe has begun, and not removed what it wrote behind Seq.
+	Open bool `json:"open,omitempty"`
 }
 
 // FlushState says what became of a flush.

@@ -299,9 +299,9 @@ func (s *Store) episodes(ctx context.Context, where string, args ...any) ([]memo
 }
 
 // After returns up to limit passages that come after passage n in the log's
-// order, without suppressed ones; none at the end.
+// order, without suppressed ones and probes; none at the end.
 func (s *Store) After(ctx context.Context, n int64, limit int) ([]memory.Episode, error) {
-	return s.episodes(ctx, "e.n IN (SELECT n FROM episodes WHERE n > ? AND event_id NOT IN (SELECT event_id FROM suppressed) ORDER BY n LIMIT ?)", n, limit)
+	return s.episodes(ctx, "e.n IN (SELECT n FROM episodes WHERE n > ? AND type <> ? AND event_id NOT IN (SELECT event_id FROM suppressed) ORDER BY n LIMIT ?)", n, memory.Probe, limit)
 }
 
 // Compact tidies up the database in small steps that lock no reader out. With

@@ -128,7 +128,7 @@ func (s *Store) prepare(events []memory.Event) []turn {
 		turns[i] = turn{event: e, change: changeOf(e)}
 		if n, gone := e.Erased(); gone {
 			turns[i].passages = blanks(n)
-		} else if e.Type.IsTurn() {
+		} else if e.Type.IsTurn() || e.Type == memory.Probe {
 			turns[i].passages = s.cut(e)
 		}
 	}
@@ -187,6 +187,7 @@ func features(part string, e memory.Event, columns text.Columns) Passage {
 		HasNumber: f.HasNumber, HasTimeCue: f.HasTimeCue, HasWhereCue: f.HasWhereCue, Asks: f.Asks, FirstPerson: f.FirstPerson,
 		Aside:     e.Type != memory.UserMessage && e.Type != memory.AssistantOutput,
 		Untrusted: e.Origin == memory.OriginTool || e.Origin == memory.OriginWeb,
+		Probe:     e.Type == memory.Probe,
 		// It would be recalled at the next question that nothing is known of.
 		Suppressed: e.Type == memory.AssistantOutput && llm.SaysNothing(e.Text),
 	} {

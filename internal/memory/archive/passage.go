@@ -24,6 +24,7 @@ const (
 	Aside                        // a tool's call or result, or an error: no neighbour of anything
 	Untrusted                    // came from a tool or the web
 	Suppressed                   // must not be recalled
+	Probe                        // of a memory.Probe: found only by the search that it was made for
 )
 
 // Passage is what a ranker knows of a passage besides its words.

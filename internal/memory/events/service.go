@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/op"
@@ -51,7 +52,7 @@ func (s *Service) Tail(ctx context.Context, agent memory.AgentID, in TailRequest
 		return out, &memory.FieldError{Field: "limit", Reason: "must be between 1 and 1000"}
 	}
 	err := s.read(ctx, agent, func(r *Reader) error {
-		events, err := r.Tail(ctx, in.Limit)
+		events, err := Newest(ctx, r, in.Limit)
 		out.Events = append(out.Events, events...)
 		return err
 	})
@@ -89,4 +90,19 @@ func (s *Service) read(ctx context.Context, agent memory.AgentID, with func(*Rea
 	}
 	defer release()
 	return with(reader)
+}
+
+// Newest returns the n newest events of a log that are no probes, oldest first.
+func Newest(ctx context.Context, r *Reader, n int) ([]memory.Event, error) {
+	for want := n; ; want += n {
+		list, err := r.Tail(ctx, want)
+		if err != nil {
+			return nil, err
+		}
+		all := len(list) < want
+		list = slices.DeleteFunc(list, func(e memory.Event) bool { return e.Type == memory.Probe })
+		if all || len(list) >= n {
+			return list[max(0, len(list)-n):], nil
+		}
+	}
 }

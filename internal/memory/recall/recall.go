@@ -255,6 +255,7 @@ type search struct {
 	mode     mode
 	statuses []memory.Status // of items; nil for those that the question asks for
 	scope    scope
+	probe    bool // look for probes alone
 }
 
 // scope says which sources are searched.
@@ -367,7 +368,11 @@ func (f *found) rankPassages(hits *archive.Hits, hidden func(session uint32) boo
 	if f.search.mode == vector {
 		return f.onlyMeaning(), nil
 	}
-	return newScorer(hits, f.query, f.search.mainOnly).rank(f.search.limit, hidden, f.close)
+	s := newScorer(hits, f.query, f.search.mainOnly)
+	if f.search.probe {
+		s.only = archive.Probe
+	}
+	return s.rank(f.search.limit, hidden, f.close)
 }
 
 // hides returns whether what was said in a session may not be told in the

@@ -113,6 +113,7 @@ type scorer struct {
 	idfSum   float64
 	sessions []float32 // BM25 of sessions by index, the best of them 1
 	days     map[text.Date]float64
+	only     archive.Flag      // archive.Probe for probes alone; 0 for all else
 	near     map[int64]float64 // closeness in meaning, by n; nil where it does not count
 }
 
@@ -223,7 +224,7 @@ func (s *scorer) rank(limit int, hidden func(session uint32) bool, near *closene
 	var best []pick
 	least := math.Inf(-1) // so many score more, or are newer
 	for n := uint32(1); int(n) <= s.hits.Len(); n++ {
-		if !s.isCandidate(n) || s.hits.Flags(n)&archive.Suppressed != 0 || hidden(s.hits.Session(n)) {
+		if !s.isCandidate(n) || s.hits.Flags(n)&(archive.Suppressed|archive.Probe) != s.only || hidden(s.hits.Session(n)) {
 			continue
 		}
 		total := s.score(n).total

@@ -181,3 +181,22 @@ func (s *Service) Rank(ctx context.Context, agent memory.AgentID, req Request, l
 		episodes.next()
 	}
 }
+
+// Finds reports whether words find the event of that id, which is a memory.Probe:
+// the same way as any other passage is found, and in no other search.
+func (s *Service) Finds(ctx context.Context, agent memory.AgentID, words, eventID string) (bool, error) {
+	f, err := s.find(ctx, agent, search{request: Request{Text: words}, settings: s.opts.Settings(agent), limit: maxRanked, scope: onlyEpisodes, mode: lexical, probe: true})
+	if err != nil {
+		return false, fmt.Errorf("look for a probe: %w", err)
+	}
+	defer f.release()
+	if f.failure != nil {
+		return false, fmt.Errorf("look for a probe: %w", f.failure)
+	}
+	for episodes := (reader{found: f}); ; episodes.next() {
+		e, _, more, err := episodes.peek(ctx)
+		if err != nil || !more || e.EventID == eventID {
+			return more && err == nil, err
+		}
+	}
+}
