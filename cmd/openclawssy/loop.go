@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -86,7 +87,7 @@ func (h *house) index(agent memory.AgentID) {
 // makeRecall returns the recall of all agents.
 func (h *house) makeRecall(more ...recall.Source) *recall.Service {
 	return recall.New(recall.Options{
-		Archive: h.recallable, Items: h.items.read, Sources: more, Near: (&weave.Walker{Read: h.walkable}).Near, Meaning: h.meant, Warm: h.warmMeaning, Redact: lateRedactor{h}, Now: h.now,
+		Archive: h.recallable, Items: h.items.read, Sources: more, Near: (&weave.Walker{Read: h.walkable}).Near, Meaning: h.meant, Warm: h.warmRecall, Redact: lateRedactor{h}, Now: h.now,
 		Settings:    h.recallSettings,
 		SessionKind: h.sessionKind,
 		Health:      h.degraded,
@@ -280,5 +281,32 @@ func (h *house) warm(ctx context.Context, agent memory.AgentID) error {
 		return err
 	}
 	releaseItems()
-	return h.meaning.Warm(ctx, agent)
+	return errors.Join(h.meaning.Warm(ctx, agent), h.warmGraph(ctx, agent))
+}
+
+// warmRecall opens, before the deadline of a block begins, what the block asks
+// beside archive and items. What goes wrong there the block says again.
+func (h *house) warmRecall(ctx context.Context, agent memory.AgentID) {
+	for what, warm := range map[string]func(context.Context, memory.AgentID) error{"load vectors": h.meaning.Warm, "open the graph": h.warmGraph} {
+		if err := warm(ctx, agent); err != nil && ctx.Err() == nil {
+			h.log.Warn().Err(err).Str("agent", string(agent)).Msg(what)
+		}
+	}
+}
+
+// warmGraph opens the graph that recall walks, where it does, and lets it follow
+// what the process before this one has not come to.
+func (h *house) warmGraph(ctx context.Context, agent memory.AgentID) error {
+	if h.recallSettings(agent).Hops == 0 {
+		return nil
+	}
+	_, release, err := h.walkable(ctx, agent)
+	if errors.Is(err, memory.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	release()
+	return nil
 }

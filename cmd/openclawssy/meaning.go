@@ -226,13 +226,6 @@ func (h *house) meant(ctx context.Context, agent memory.AgentID, question string
 	return nearness{q}, nil
 }
 
-// warmMeaning loads what meant needs. What goes wrong there meant says again.
-func (h *house) warmMeaning(ctx context.Context, agent memory.AgentID) {
-	if err := h.meaning.Warm(ctx, agent); err != nil && ctx.Err() == nil {
-		h.log.Warn().Err(err).Str("agent", string(agent)).Msg("load vectors")
-	}
-}
-
 // nearness answers recall in its own terms.
 type nearness struct{ q *meaning.Question }
 

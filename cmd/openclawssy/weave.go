@@ -17,6 +17,9 @@ import (
 // end of the program. What is left is followed next time.
 const followWithin = 10 * time.Second
 
+// enterWithin is how long a program that ends waits for an erasure to let it follow.
+const enterWithin = time.Second
+
 // weaving is the following that goes on in the background.
 type weaving struct {
 	mu      sync.Mutex
@@ -101,6 +104,13 @@ func (h *house) followChanges(agent memory.AgentID) {
 func (h *house) followOnce(agent memory.AgentID) {
 	// An erasure that is under way is waited for as long as the program runs.
 	work, done, err := h.hold(erasure.Follow)(h.life, agent)
+	if h.life.Err() != nil && err != nil {
+		// The program was at its end before this began, as a short command can be. What
+		// it has changed is followed all the same, unless an erasure is under way.
+		brief, cancel := context.WithTimeout(context.WithoutCancel(h.life), enterWithin)
+		defer cancel()
+		work, done, err = h.hold(erasure.Follow)(brief, agent)
+	}
 	if err != nil {
 		if h.life.Err() == nil {
 			h.log.Warn().Err(err).Str("agent", string(agent)).Msg("bring graph and messages up to date with memory")
