@@ -65,14 +65,17 @@ func (h *house) endErasure(ctx context.Context, agent memory.AgentID) {
 	}
 }
 
-// forgotten takes what a forgotten memory said out of the log, and out of what the
-// graph was told of tools and messages.
+// forgotten takes the vectors of what is recalled no more, and what a forgotten
+// memory said out of the log, and out of what the graph was told of tools and messages.
 func (h *house) forgotten(ctx context.Context, agent memory.AgentID, was memory.Item, told []int64) error {
 	ctx, done, err := h.hold(erasure.Files)(ctx, agent)
 	if err != nil {
 		return err
 	}
 	defer done()
+	if err := h.meaning.Follow(ctx, agent); err != nil {
+		return memory.WithHint(fmt.Errorf("it is forgotten, but its vector may still be there: %w", err), "forget it again")
+	}
 	t := care.Forgetting(was)
 	if err := h.erasure.Blot(ctx, agent, t, told); err != nil {
 		return memory.WithHint(fmt.Errorf("it is forgotten, but its text may still stand in the event log: %w", err), "forget it again")

@@ -416,7 +416,7 @@ func (h *house) app() cli.App {
 	c.Add(rec.Ops()...)
 	runs := runlog.NewService(h.readRuns, h.todayOf(rec))
 	c.Add(runs.Ops()...)
-	h.sources = adminSources{look, items, chk, runs}
+	h.sources = adminSources{look, chk, runs}
 	c.Add(sched.Ops()...)
 	c.Add(h.desk.Ops()...)
 	c.Add(look.Ops()...)

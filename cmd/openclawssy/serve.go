@@ -22,7 +22,6 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory/checkpoint"
 	"github.com/openclawssy/openclawssy/internal/memory/graph"
 	"github.com/openclawssy/openclawssy/internal/memory/record"
-	"github.com/openclawssy/openclawssy/internal/memory/working"
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/runlog"
 	"github.com/openclawssy/openclawssy/internal/runtime"
@@ -253,7 +252,6 @@ func (h *house) intake() *intake.Service {
 // adminSources are what the admin's document is put together from.
 type adminSources struct {
 	look        *care.Service
-	items       *working.Service
 	checkpoints *checkpoint.Service
 	runs        *runlog.Service
 }
@@ -262,7 +260,7 @@ type adminSources struct {
 type adminDocument struct {
 	Agent       memory.AgentID      `json:"agent"`
 	Status      care.Status         `json:"status"`
-	Health      working.Health      `json:"health"`
+	Health      care.Health         `json:"health"`
 	Checkpoints []memory.Checkpoint `json:"checkpoints"`
 	Recalls     []runlog.Recalling  `json:"recalls"`
 }
@@ -273,7 +271,7 @@ func (a adminSources) document(ctx context.Context, agent memory.AgentID) (admin
 	if doc.Status, err = a.look.Status(ctx, agent); err != nil {
 		return doc, err
 	}
-	if doc.Health, err = a.items.Health(ctx, agent, struct{}{}); err != nil {
+	if doc.Health, err = a.look.Health(ctx, agent); err != nil {
 		return doc, err
 	}
 	checkpoints, err := a.checkpoints.List(ctx, agent, checkpoint.ListRequest{})

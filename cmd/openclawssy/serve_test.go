@@ -113,12 +113,19 @@ func TestServeTalksAndRemembers(t *testing.T) {
 			Events int
 		}
 		Health struct {
-			Items map[string]int
+			Items      map[string]int
+			Embeddings struct {
+				Provider, Kernel string
+				Texts            int
+			}
 		}
 		Checkpoints, Recalls []any
 	}
 	if err := json.Unmarshal([]byte(body), &doc); err != nil || status != 200 {
 		t.Fatalf("admin: %d %v %s", status, err, body)
+	}
+	if e := doc.Health.Embeddings; e.Provider != "lsa" || e.Kernel == "" {
+		t.Errorf("embeddings: %s", body)
 	}
 	if doc.Status.Events < 3 || doc.Health.Items["active"] < 1 || len(doc.Checkpoints) != 1 || len(doc.Recalls) != 1 {
 		t.Errorf("admin: %s", body)

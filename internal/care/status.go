@@ -132,13 +132,20 @@ func (s *Service) embeddings(ctx context.Context, agent memory.AgentID, st *Stat
 		return err
 	}
 	st.Embeddings = &e
+	st.Problems = append(st.Problems, e.problems()...)
+	return nil
+}
+
+// problems says what is wrong with vectors.
+func (e Embeddings) problems() []Problem {
+	var out []Problem
 	if e.Failure != "" {
-		st.add("embeddings", "%d texts have no vector of %s: %s; they are found by their words meanwhile", e.Missing, e.Model, e.Failure)
+		out = append(out, Problem{Code: "embeddings", Text: fmt.Sprintf("%d texts have no vector of %s: %s; they are found by their words meanwhile", e.Missing, e.Model, e.Failure)})
 	}
 	if e.Slow {
-		st.add("embeddings_slow", "%d vectors are more than can be looked at in a turn's time: search by meaning is slow", e.Have)
+		out = append(out, Problem{Code: "embeddings_slow", Text: fmt.Sprintf("%d vectors are more than can be looked at in a turn's time: search by meaning is slow", e.Have)})
 	}
-	return nil
+	return out
 }
 
 func bound(limit int) string {
@@ -207,10 +214,16 @@ func NewService(p Parts) *Service { return &Service{p} }
 
 // Ops returns the operations this package offers.
 func (s *Service) Ops() []op.Op {
-	return []op.Op{op.New("memory.status", "Show how the whole memory is: log, backlog, index, jobs, spend, and what is wrong since when.", op.Read,
-		func(ctx context.Context, agent memory.AgentID, _ struct{}) (Status, error) {
-			return s.Status(ctx, agent)
-		})}
+	return []op.Op{
+		op.New("memory.status", "Show how the whole memory is: log, backlog, index, jobs, spend, and what is wrong since when.", op.Read,
+			func(ctx context.Context, agent memory.AgentID, _ struct{}) (Status, error) {
+				return s.Status(ctx, agent)
+			}),
+		op.New("memory.health", "Show how the working memory and its vectors are: counts, backlog, and what is wrong.", op.Read,
+			func(ctx context.Context, agent memory.AgentID, _ struct{}) (Health, error) {
+				return s.Health(ctx, agent)
+			}),
+	}
 }
 
 // All returns the status of every agent of a home, or of the one named.

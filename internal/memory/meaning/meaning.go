@@ -55,8 +55,6 @@ type Asked struct {
 	// MostLearned bounds the training of the built-in model to so many passages;
 	// 0 for any number. Without a model it cannot make vectors.
 	MostLearned int
-	// Look only: note what has no vector, and make none.
-	Look bool
 }
 
 // Report says what CatchUp did.
@@ -66,7 +64,7 @@ type Report struct {
 	Coverage vectors.Coverage
 	Made     int
 	Reused   int  // of them from the same text elsewhere
-	Learns   bool // the built-in model would be trained, were it not for Look
+	Learns   bool // in a Look: the built-in model would be trained
 	Trained  bool // it was
 	Tokens   int  // about, of the texts that were sent, or of those that would be
 	Ready    bool // it answers questions
@@ -109,7 +107,7 @@ func (s *Service) catchUp(ctx context.Context, agent memory.AgentID, in Asked, r
 		return err
 	}
 	defer release()
-	w := &work{Service: s, agent: agent, store: v, report: r, look: in.Look}
+	w := &work{Service: s, agent: agent, store: v, report: r}
 	if r.Embedder == nil {
 		err = w.learn(ctx, in)
 	} else {
@@ -319,6 +317,23 @@ func itemNumber(handle string) (int64, error) {
 		return 0, memory.Errorf(memory.ErrInternal, "%q is no handle of an item", handle)
 	}
 	return n, nil
+}
+
+// Follow takes the vectors of texts that are no more recalled, at once, where the
+// agent has vectors. The built-in model stays.
+func (s *Service) Follow(ctx context.Context, agent memory.AgentID) error {
+	v, release, err := s.Read(ctx, agent)
+	if errors.Is(err, memory.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
+	if _, err := s.note(ctx, agent, false); err != nil {
+		return err
+	}
+	return v.Fold(ctx)
 }
 
 // Forget takes the vectors of texts that are no more, at once, and where there

@@ -89,11 +89,15 @@ func TestWhatIsForgottenLosesItsVector(t *testing.T) {
 	must(t, w.say(t.Context(), "my code word is swordfish", "tea is fine"))
 	it, err := w.notes.Write(t.Context(), agent, working.WriteRequest{Title: "Word", Content: "the code word is swordfish", Kind: "fact"})
 	must(t, err)
-	catchUp(t, w)
+	model := catchUp(t, w).Model
 	_, err = w.notes.Forget(t.Context(), agent, working.ForgetRequest{Handle: it.Item.Handle})
 	must(t, err)
+	must(t, w.meaning.Follow(t.Context(), agent))
+	if c, err := w.vectors.Coverage(t.Context(), model); err != nil || c.Texts != 2 || c.Have != 2 {
+		t.Errorf("after forgetting: %+v, %v", c, err)
+	}
 	if r := catchUp(t, w); r.Coverage.Texts != 2 || r.Coverage.Have != 2 {
-		t.Errorf("after forgetting: %+v", r.Coverage)
+		t.Errorf("after catching up: %+v", r.Coverage)
 	}
 	hash := vectors.HashOf("Word\nthe code word is swordfish")
 	must(t, w.vectors.Fold(t.Context()))
@@ -341,6 +345,25 @@ func TestDryRun(t *testing.T) {
 	must(t, err)
 	if got.Done || got.Missing != 10 || got.Tokens < 100 || got.Tokens > 300 || sent(s) != 0 {
 		t.Errorf("%+v, %d texts sent", got, sent(s))
+	}
+	if _, err := os.Stat(filepath.Join(w.dir, "vectors.lock")); err == nil {
+		t.Error("a dry run locks the vectors")
+	}
+	if n, err := w.vectors.Texts(t.Context()); err != nil || n != 0 {
+		t.Errorf("a dry run noted %d texts, %v", n, err)
+	}
+	// What was said again, or refused, is not sent again; with anew everything is.
+	catchUp(t, w)
+	must(t, w.say(t.Context(), append(numbered(2), "the harbour opens at noon", "the harbour opens at noon")...))
+	before, err := w.vectors.Position(t.Context())
+	must(t, err)
+	whole, err := w.meaning.Reembed(t.Context(), agent, meaning.ReembedRequest{DryRun: true, Anew: true, Prune: true})
+	must(t, err)
+	if got, err = w.meaning.Reembed(t.Context(), agent, meaning.ReembedRequest{DryRun: true}); err != nil || got.Texts != 14 || got.Missing != 2 || got.Tokens == 0 || got.Tokens > 20 || whole.Missing != 14 || whole.Tokens <= got.Tokens {
+		t.Errorf("%+v, anew %+v, %v", got, whole, err)
+	}
+	if after, err := w.vectors.Position(t.Context()); err != nil || after != before {
+		t.Errorf("a dry run moved from %+v to %+v, %v", before, after, err)
 	}
 }
 

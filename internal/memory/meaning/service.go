@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/embed/scan"
 	"github.com/openclawssy/openclawssy/internal/op"
 )
 
@@ -20,7 +21,7 @@ func (s *Service) Ops() []op.Op {
 // ReembedRequest is the input of memory.reembed.
 type ReembedRequest struct {
 	Model  string `json:"model,omitempty" jsonschema:"a model of the configured provider in place of the configured one, to have its vectors ready before it is configured"`
-	DryRun bool   `json:"dry_run,omitempty" jsonschema:"say what would be sent, and send nothing"`
+	DryRun bool   `json:"dry_run,omitempty" jsonschema:"say what would be sent, and send and write nothing"`
 	Anew   bool   `json:"anew,omitempty" jsonschema:"make also what there is again, after the model behind a name has changed"`
 	Prune  bool   `json:"prune,omitempty" jsonschema:"afterwards throw away the vectors of all other models"`
 }
@@ -85,7 +86,11 @@ func (s *Service) Reembed(ctx context.Context, agent memory.AgentID, in ReembedR
 	if _, err := s.Dir(agent); err != nil {
 		return ReembedResult{}, err
 	}
-	r, err := s.CatchUp(ctx, agent, Asked{Model: in.Model, Anew: in.Anew, Look: in.DryRun})
+	do := s.CatchUp
+	if in.DryRun {
+		do = s.Look
+	}
+	r, err := do(ctx, agent, Asked{Model: in.Model, Anew: in.Anew})
 	out := ReembedResult{Agent: agent, Done: !in.DryRun, Provider: r.Provider, Model: r.Model, SentTo: r.Host, Texts: r.Coverage.Texts, Made: r.Made, Reused: r.Reused,
 		Missing: r.Coverage.Missing(), Refused: r.Coverage.Refused, Cut: r.Coverage.Cut, Tokens: r.Tokens, Trained: r.Trained, Learns: r.Learns, Others: []string{}}
 	switch {
@@ -109,7 +114,7 @@ func (s *Service) others(ctx context.Context, agent memory.AgentID, in ReembedRe
 		return err
 	}
 	defer release()
-	if out.Model == "" {
+	if out.Model == "" && !in.DryRun {
 		if out.Texts, err = v.Texts(ctx); err != nil {
 			return err
 		}
@@ -146,6 +151,7 @@ type Health struct {
 	Failure  string     `json:"failure" jsonschema:"what went wrong when the model was asked last; empty if nothing did"`
 	Since    *time.Time `json:"since" jsonschema:"when that began; null if nothing is wrong"`
 	Memory   int64      `json:"memory_bytes" jsonschema:"that this process holds vectors in; 0 where it has not needed them"`
+	Kernel   string     `json:"kernel" jsonschema:"code that looks through the vectors on this machine, such as c-avx2, or go where it has no faster one"`
 	Slow     bool       `json:"slow" jsonschema:"there are more vectors than can be looked at in a turn's time"`
 	Others   []string   `json:"others" jsonschema:"other models whose vectors are kept"`
 }
@@ -153,7 +159,7 @@ type Health struct {
 // Health looks at what is stored, and asks no model.
 func (s *Service) Health(ctx context.Context, agent memory.AgentID) (Health, error) {
 	src, err := s.Source(agent, "")
-	h := Health{Provider: src.Provider, SentTo: src.Host, Others: []string{}}
+	h := Health{Provider: src.Provider, SentTo: src.Host, Kernel: scan.Kernel(), Others: []string{}}
 	if err != nil || src.Off {
 		return h, err
 	}
@@ -177,12 +183,13 @@ func (s *Service) Health(ctx context.Context, agent memory.AgentID) (Health, err
 			h.Model = m.ID
 		}
 	}
+	dims := 0
 	for _, m := range all {
 		if m.ID != h.Model {
 			h.Others = append(h.Others, m.ID)
 			continue
 		}
-		h.Ready, h.Failure = m.Ready, m.Failure
+		h.Ready, h.Failure, dims = m.Ready, m.Failure, m.Dims
 		if m.Failure != "" {
 			h.Since = &m.Since
 		}
@@ -193,5 +200,8 @@ func (s *Service) Health(ctx context.Context, agent memory.AgentID) (Health, err
 	}
 	h.Texts, h.Have, h.Missing, h.Refused, h.Cut = c.Texts, c.Have, c.Missing(), c.Refused, c.Cut
 	_, h.Memory, h.Slow = v.Loaded()
-	return h, nil
+	if dims > 0 && !h.Slow { // the vectors need not be loaded for that
+		h.Slow, err = scan.Outgrown(dims, c.Have)
+	}
+	return h, err
 }

@@ -22,7 +22,6 @@ type work struct {
 	agent  memory.AgentID
 	store  *vectors.Store
 	report *Report
-	look   bool
 	items  map[vectors.ID]string // texts of all items, once one was needed
 }
 
@@ -132,7 +131,7 @@ func (w *work) loadItems(ctx context.Context) error {
 // learn trains the built-in model where that is due, and gives every text its
 // vector. The model before goes on answering until the new one has them all.
 func (w *work) learn(ctx context.Context, in Asked) error {
-	if in.Anew && !w.look {
+	if in.Anew {
 		if _, err := w.store.DropBuiltIn(ctx); err != nil {
 			return err
 		}
@@ -142,9 +141,6 @@ func (w *work) learn(ctx context.Context, in Asked) error {
 		return err
 	}
 	w.report.Model = model.ModelID()
-	if w.look {
-		return nil
-	}
 	err = w.each(ctx, model.ModelID(), pageOf, func(list []vectors.Noted, texts []string) error {
 		var made []vectors.Made
 		var none []vectors.Noted
@@ -179,8 +175,7 @@ func (w *work) builtIn(ctx context.Context, in Asked) (*lsa.Model, error) {
 	if model != nil {
 		trained = model.Passages()
 	}
-	w.report.Learns = w.look && lsa.Due(trained, now)
-	if w.look || !lsa.Due(trained, now) || in.MostLearned > 0 && now > in.MostLearned {
+	if !lsa.Due(trained, now) || in.MostLearned > 0 && now > in.MostLearned {
 		return model, nil
 	}
 	removals, err := w.store.Removals(ctx)
@@ -257,23 +252,14 @@ func (w *work) ask(ctx context.Context, in Asked) error {
 	e := w.report.Embedder
 	id := e.ModelID()
 	w.report.Model = id
-	if in.Anew && !w.look {
+	if in.Anew {
 		if err := w.store.Drop(ctx, id); err != nil {
 			return err
 		}
 	}
 	err := w.each(ctx, id, batchOf, func(list []vectors.Noted, texts []string) error {
-		if w.look {
-			for _, t := range texts {
-				w.report.Tokens += embed.EstimateTokens(t)
-			}
-			return nil
-		}
 		return w.embed(ctx, e, list, texts)
 	})
-	if w.look {
-		return err
-	}
 	if err != nil {
 		if ctx.Err() != nil { // whoever asked has gone: that says nothing about the model
 			return err

@@ -367,6 +367,28 @@ func (s *Store) Reuse(ctx context.Context, model string, list []Noted) (rest []N
 	return rest, s.Put(ctx, model, made)
 }
 
+// Lacking returns those of the texts that a model would be asked for: it has made no
+// vector of the same text, and has not refused it. Nothing is noted.
+func (s *Store) Lacking(ctx context.Context, model string, list []Noted) ([]Noted, error) {
+	var out []Noted
+	err := s.db.View(ctx, func(tx *sql.Tx) error {
+		for _, t := range list {
+			var known bool
+			err := tx.QueryRowContext(ctx, `WITH m AS (SELECT n FROM models WHERE id = ?1)
+				SELECT EXISTS (SELECT 1 FROM codes WHERE model = (SELECT n FROM m) AND hash = ?2)
+					OR EXISTS (SELECT 1 FROM refused WHERE model = (SELECT n FROM m) AND id = ?3 AND hash = ?2)`, model, t.Hash[:], int64(t.ID)).Scan(&known)
+			if err != nil {
+				return err
+			}
+			if !known {
+				out = append(out, t)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
 // Refuse notes that a model does not take texts. They are found by their words.
 func (s *Store) Refuse(ctx context.Context, model string, list []Noted, reason string) error {
 	return s.db.Update(ctx, func(tx *sql.Tx) error {

@@ -29,7 +29,8 @@ func NewService(read, write memory.Borrow[*Store], turns episodes) *Service {
 }
 
 // Ops returns the operations on items, but for Get and Explain: other things have
-// handles too, so who knows them all offers these.
+// handles too, so who knows them all offers these. memory.health, which tells of
+// vectors too, is care's.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
 		op.New("memory.list", "List memories, newest first.", op.Read, s.List).WithExample(`{"status": "active", "limit": 20}`),
@@ -44,7 +45,6 @@ func (s *Service) Ops() []op.Op {
 			WithExample(`{"handle": "MEM-1"}`),
 		op.New("memory.approve", "Say that a memory is right: one in quarantine, or one marked to be verified.", op.Write, with(s.write, (*Store).Approve)).WithExample(`{"handle": "MEM-1"}`),
 		op.New("memory.reject", "Turn down a memory, in quarantine or marked to be verified, for good.", op.Write, with(s.write, (*Store).Reject)).WithExample(`{"handle": "MEM-1"}`),
-		op.New("memory.health", "Show how the working memory is: counts, backlog, and what is wrong.", op.Read, s.Health),
 		op.New("decision.log", "Record a decision, and remember it.", op.Write, s.LogDecision).
 			WithExample(`{"title": "use SQLite", "content": "We store memory in SQLite.", "alternatives": ["files"], "reason": "one file, full-text search"}`),
 	}
@@ -127,20 +127,6 @@ func (s *Service) List(ctx context.Context, agent memory.AgentID, in ListRequest
 		return ListResult{Agent: agent, Items: []memory.Item{}}, nil
 	}
 	return res, err
-}
-
-// Health says how an agent's working memory is; that of an unknown agent is
-// empty and well.
-func (s *Service) Health(ctx context.Context, agent memory.AgentID, _ struct{}) (Health, error) {
-	st, release, err := s.read(ctx, agent)
-	if errors.Is(err, memory.ErrNotFound) {
-		return Health{Agent: agent, Items: map[memory.Status]int{}, Kinds: map[string]int{}, Parked: []memory.ParkedNote{}, Degraded: []string{}}, nil
-	}
-	if err != nil {
-		return Health{}, err
-	}
-	defer release()
-	return st.Health(ctx)
 }
 
 // Write stores a new item, or merges it into one that says the same.

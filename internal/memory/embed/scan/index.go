@@ -65,6 +65,17 @@ func newIndex(dim int, k kernel) (*Index, error) {
 	return &Index{dim: dim, kernel: k, turn: newTurn(padded(dim)), at: map[int64]int{}}, nil
 }
 
+// Kernel returns the name of the code that New has an index scan with, as
+// Index.Kernel does.
+func Kernel() string { return kernels()[0].name }
+
+// Outgrown says whether an index of so many vectors of dim numbers is Slow,
+// without one.
+func Outgrown(dim, vectors int) (bool, error) {
+	x, err := New(dim)
+	return err == nil && vectors > x.slowAbove(), err
+}
+
 // Dim returns how many numbers a vector has.
 func (x *Index) Dim() int { return x.dim }
 
