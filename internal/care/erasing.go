@@ -203,6 +203,9 @@ func (s *Erasure) fence(ctx context.Context, agent memory.AgentID) (release func
 // complete goes through all stores, looks at what is left, and writes the receipt.
 func (s *Erasure) complete(ctx context.Context, agent memory.AgentID, dir string, b begun) (EraseResult, error) {
 	t := b.Target
+	if err := dropHalfNotes(dir); err != nil {
+		return EraseResult{}, err
+	}
 	res := s.result(agent, t)
 	res.Done = true
 	steps := append([]Eraser{Step{"memories", s.items}, Step{"events", s.log(dir)}, Step{"history", s.purge}, Step{"episodes", s.archive}}, s.Erasers...)
@@ -234,6 +237,22 @@ func (s *Erasure) complete(ctx context.Context, agent memory.AgentID, dir string
 		return EraseResult{}, memory.Errorf(memory.ErrUnavailable, "end the erasure: %w", err)
 	}
 	return res, syncDir(filepath.Dir(pendingPath(dir)))
+}
+
+// dropHalfNotes removes what is left of notes whose writer was killed before they had
+// their name: such a file holds the very words that go. Under the lock nobody writes
+// one.
+func dropHalfNotes(dir string) error {
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(pendingPath(dir)), "."+pendingName+"*"))
+	if err != nil {
+		return memory.Errorf(memory.ErrInternal, "look for half-written notes: %w", err)
+	}
+	for _, path := range left {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return memory.Errorf(memory.ErrUnavailable, "remove a half-written note of an erasure: %w", err)
+		}
+	}
+	return nil
 }
 
 func (s *Erasure) receipt(dir string, b begun, res EraseResult, scanned int64) (string, error) {
