@@ -7,11 +7,13 @@ GO ?= go
 export GOFLAGS := $(strip $(shell command -v $(GO) >/dev/null && $(GO) env GOFLAGS) -tags=sqlite_fts5)
 export CGO_ENABLED := 1
 
+# With these, the rows of the fault matrix are compiled too.
+FAULT_TAGS := sqlite_fts5,fault
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BIN := bin/openclawssy
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-.PHONY: help build run test race lint fmt bench docs clean tools
+.PHONY: help build run test race fault lint fmt bench docs clean tools
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -33,10 +35,16 @@ test: tools ## every test there is
 race: tools ## the same under the race detector
 	$(GO) test -race ./...
 
+# SCALE is per cent of the whole work; ROWS=F1,F4 takes only these; STRICT=1
+# fails also where root or a tool is missing.
+SCALE ?= 100
+fault: tools ## the fault matrix: about 10 minutes; ROWS=F1,F4 SCALE=5 for less
+	$(GO) run ./internal/judge/fault/matrix -results bin/fault -scale $(SCALE) -rows '$(ROWS)' $(if $(STRICT),-strict)
+
 lint: tools ## format, vet, staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "run make fmt; not formatted:"; echo "$$unformatted"; exit 1; fi
-	$(GO) vet ./...
-	$(GO) run $(STATICCHECK) ./...
+	$(GO) vet -tags=$(FAULT_TAGS) ./...
+	$(GO) run $(STATICCHECK) -tags=$(FAULT_TAGS) ./...
 
 fmt: tools ## format the Go files
 	gofmt -w $$(git ls-files '*.go')
