@@ -13,6 +13,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
+	"github.com/openclawssy/openclawssy/internal/memory/events"
 	"github.com/openclawssy/openclawssy/internal/memory/recall"
 	"github.com/openclawssy/openclawssy/internal/memory/weave"
 	"github.com/openclawssy/openclawssy/internal/op"
@@ -95,33 +96,41 @@ func (h *house) makeRecall(more ...recall.Source) *recall.Service {
 	})
 }
 
-// todayOf asks recall what it would inject now. The run's own turns stood in its
-// prompt, as did those behind them.
+// todayOf asks recall what it would inject now, leaving out what stood in the run's
+// prompt, as the run itself did, and what was said behind that.
 func (h *house) todayOf(rec *recall.Service) runlog.Today {
 	return func(ctx context.Context, agent memory.AgentID, asked runlog.Asked) ([]string, error) {
-		first, err := h.firstOf(ctx, agent, asked)
-		if err != nil {
-			return nil, err
+		first := asked.InPrompt
+		if first == 0 {
+			var err error
+			if first, err = h.firstOf(ctx, agent, asked.Run); err != nil {
+				return nil, err
+			}
 		}
 		return rec.Block(ctx, agent, recall.Request{Text: asked.Query, Session: asked.Session, Now: asked.At, InPrompt: first}).Lines, nil
 	}
 }
 
-// firstOf returns the seq of a run's first event; 0 where it has none.
-func (h *house) firstOf(ctx context.Context, agent memory.AgentID, asked runlog.Asked) (int64, error) {
-	const most = 1000 // events of one run that are looked through
+// firstOf returns the seq of a run's first event, which runs of earlier versions did
+// not keep, by looking through the whole log; 0 where it has none.
+func (h *house) firstOf(ctx context.Context, agent memory.AgentID, run string) (int64, error) {
 	log, release, err := h.readLog(ctx, agent)
 	if err != nil {
 		return 0, err
 	}
 	defer release()
-	list, _, err := log.Read(ctx, memory.Cursor{Seq: max(0, asked.LastSeq-most)}, most)
-	for _, e := range list {
-		if e.RunID == asked.Run {
-			return e.Seq, nil
+	first, found := int64(0), errors.New("found")
+	err = log.Scan(ctx, func(e *events.Head) error {
+		if string(e.Run) != run {
+			return nil
 		}
+		first = e.Seq
+		return found
+	})
+	if errors.Is(err, found) {
+		err = nil
 	}
-	return 0, err
+	return first, err
 }
 
 func (h *house) recallSettings(agent memory.AgentID) recall.Settings {

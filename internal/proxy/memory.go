@@ -193,7 +193,7 @@ func (x *exchange) recall(inPrompt int64) {
 		x.p.stats.recallFailed.Add(1)
 		x.wrong = append(x.wrong, "memory was not fully asked: "+got.Degraded)
 	}
-	x.keep(runs, question, got)
+	x.keep(runs, question, got, inPrompt)
 	if got.Degraded == "" && x.run != "" {
 		x.p.blocks.put(key, keptBlock{block: x.block, run: x.run, at: x.p.Now()}, began)
 	}
@@ -202,7 +202,7 @@ func (x *exchange) recall(inPrompt int64) {
 // keep begins the bundle that explains the block, and has it filled beside what
 // follows. Without one the block is not used: nobody could say later where it came
 // from.
-func (x *exchange) keep(runs *runlog.Store, question string, got recall.Block) {
+func (x *exchange) keep(runs *runlog.Store, question string, got recall.Block, inPrompt int64) {
 	bundle, err := runs.Start(runlog.Input{Session: x.session.ID, Channel: Channel, Text: question})
 	if err != nil {
 		x.block = ""
@@ -211,7 +211,7 @@ func (x *exchange) keep(runs *runlog.Store, question string, got recall.Block) {
 	}
 	x.bundle, x.run = bundle, bundle.ID()
 	x.beside(func() {
-		if err := bundle.Recall(runlog.Recall{Query: question, Block: got.Text, Trace: got.Trace, Degraded: got.Degraded}); err != nil {
+		if err := bundle.Recall(runlog.Recall{Query: question, Block: got.Text, Trace: got.Trace, Degraded: got.Degraded, InPrompt: inPrompt}); err != nil {
 			x.p.Log.Warn().Err(err).Str("run", x.run).Msg("what was recalled is not kept")
 		}
 	})
@@ -260,10 +260,11 @@ func (x *exchange) write(ctx context.Context, told []intake.Event, of []placed) 
 		if first == 0 {
 			first = report.FirstSeq
 		}
-		if report.LastSeq > 0 {
-			x.meta.LastSeq = report.LastSeq
-		}
+		x.last = max(x.last, report.LastSeq)
 		rest = rest[n:]
+	}
+	if x.meta.FirstSeq == 0 {
+		x.meta.FirstSeq = first
 	}
 	t, tokens := x.thread, 0
 	t.mu.Lock()
@@ -291,7 +292,7 @@ func (x *exchange) write(ctx context.Context, told []intake.Event, of []placed) 
 	}
 	x.p.Written(x.agent)
 	if full {
-		if _, err := x.p.Flush.Ask(ctx, x.agent, vitals.EdgeWindow, x.meta.LastSeq); err != nil {
+		if _, err := x.p.Flush.Ask(ctx, x.agent, vitals.EdgeWindow, x.last); err != nil {
 			x.p.Log.Warn().Err(err).Str("agent", string(x.agent)).Msg("the session fills the model's window, and its turns could not be queued to be distilled")
 		}
 	}

@@ -192,6 +192,7 @@ type exchange struct {
 	run    string         // whose block it is; "" for none
 	bundle *runlog.Run    // of a run that begins here; nil for none
 	meta   runlog.Meta    // of it
+	last   int64          // seq of the last event written
 	others sync.WaitGroup // what is done beside asking the provider
 	failed []intake.Event // that could not
 	lost   error          // why

@@ -67,7 +67,7 @@ func (r *Run) Recall(rec Recall) error {
 		return fmt.Errorf("keep recall of %s: %w", r.id, err)
 	}
 	redact := r.store.Redact.Text
-	return r.writeJSON(recallFile, Recall{Query: redact(rec.Query), Block: redact(rec.Block), Trace: trace, Degraded: redact(rec.Degraded)})
+	return r.writeJSON(recallFile, Recall{Query: redact(rec.Query), Block: redact(rec.Block), Trace: trace, Degraded: redact(rec.Degraded), InPrompt: rec.InPrompt})
 }
 
 // Tool adds a call. Input that is not JSON is kept as a string.

@@ -79,6 +79,9 @@ type Recall struct {
 	Block    string `json:"block"`              // the bytes injected; empty where nothing was
 	Trace    any    `json:"trace,omitempty"`    // the candidates, their scores, and why each is in or out
 	Degraded string `json:"degraded,omitempty"` // what went wrong
+	// InPrompt is the seq of the first event of the session that stood in the prompt
+	// already, so that it was not recalled again; 0 where none did.
+	InPrompt int64 `json:"in_prompt,omitempty"`
 }
 
 // ToolCall is one operation that was asked for in a run.
@@ -108,7 +111,7 @@ type Meta struct {
 	ToolCalls int            `json:"tool_calls"`
 	TokensIn  int            `json:"tokens_in"`
 	TokensOut int            `json:"tokens_out"`
-	LastSeq   int64          `json:"last_seq"` // of the run's last event; 0 for none
+	FirstSeq  int64          `json:"first_seq,omitempty"` // of the run's first event; 0 where that is not known
 	Warnings  []string       `json:"warnings,omitempty"`
 }
 

@@ -1,6 +1,7 @@
 package runlog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,7 +23,9 @@ type Today func(ctx context.Context, agent memory.AgentID, asked Asked) (lines [
 type Asked struct {
 	Query, Session, Run string
 	At                  time.Time
-	LastSeq             int64 // of the run's last event; 0 for none
+	// InPrompt is the seq of the first event of the session that stood in the run's
+	// prompt, the run's own included; 0 where that was not kept.
+	InPrompt int64
 }
 
 // Service offers the run log as operations.
@@ -157,7 +160,7 @@ func (s *Service) Why(ctx context.Context, agent memory.AgentID, in WhyQuery) (W
 	if b.Recall.Query == "" {
 		return w, nil
 	}
-	now, err := s.today(ctx, agent, Asked{Query: w.Query, Session: w.Session, Run: w.Run, At: w.Started, LastSeq: b.Meta.LastSeq})
+	now, err := s.today(ctx, agent, Asked{Query: w.Query, Session: w.Session, Run: w.Run, At: w.Started, InPrompt: cmp.Or(b.Recall.InPrompt, b.Meta.FirstSeq)})
 	w.Today = difference(b.Recall.Block, now)
 	return w, err
 }

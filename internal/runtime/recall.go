@@ -23,5 +23,5 @@ func (x *turn) recall(ctx context.Context) (block string, err error) {
 	if got.Degraded != "" {
 		x.res.Notes = append(x.res.Notes, "memory was not fully asked: "+got.Degraded)
 	}
-	return got.Text, x.bundle.Recall(runlog.Recall{Query: said.Text, Block: got.Text, Trace: got.Trace, Degraded: got.Degraded})
+	return got.Text, x.bundle.Recall(runlog.Recall{Query: said.Text, Block: got.Text, Trace: got.Trace, Degraded: got.Degraded, InPrompt: inPrompt})
 }

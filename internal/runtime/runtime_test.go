@@ -437,7 +437,7 @@ func TestBundle(t *testing.T) {
 	g.model.replies = append(g.model.replies, calls("test_echo", `{"text":"tea"}`), says("Green."))
 	res := g.say("s1", "What do I drink?")
 	b := g.bundle(res.Run)
-	if b.Recall.Block != block || b.Recall.Query != "What do I drink?" || res.Block != block {
+	if b.Recall.Block != block || b.Recall.Query != "What do I drink?" || b.Recall.InPrompt != 1 || res.Block != block {
 		t.Errorf("recall = %+v, want the bytes that were injected", b.Recall)
 	}
 	if !strings.Contains(g.model.seen[0].Messages[1].Content, b.Recall.Block) || !strings.Contains(b.Prompt, b.Recall.Block) {
@@ -452,7 +452,7 @@ func TestBundle(t *testing.T) {
 	if len(b.ToolCalls) != 1 || b.ToolCalls[0].Tool != "test.echo" || string(b.ToolCalls[0].Input) != `{"text":"tea"}` || b.ToolCalls[0].Result != `{"text":"tea"}` || b.ToolCalls[0].Round != 1 {
 		t.Errorf("calls = %+v", b.ToolCalls)
 	}
-	want := runlog.Meta{Run: res.Run, Agent: "default", Session: "s1", Status: runlog.OK, Model: "script", Rounds: 2, ToolCalls: 1, TokensIn: 20, TokensOut: 2,
+	want := runlog.Meta{Run: res.Run, Agent: "default", Session: "s1", Status: runlog.OK, Model: "script", Rounds: 2, ToolCalls: 1, TokensIn: 20, TokensOut: 2, FirstSeq: 1,
 		Started: b.Meta.Started, Ended: b.Meta.Ended}
 	if diff := cmp.Diff(want, b.Meta); diff != "" {
 		t.Errorf("meta (-want +got):\n%s", diff)

@@ -406,6 +406,9 @@ func (x *turn) end(ctx context.Context, failure error) (Result, error) {
 	ctx, cancel := context.WithTimeout(ending(ctx), endWithin)
 	defer cancel()
 	meta := runlog.Meta{Status: runlog.OK, Model: x.res.Model, Rounds: x.res.Rounds, TokensIn: x.res.Usage.TokensIn, TokensOut: x.res.Usage.TokensOut, Warnings: x.res.Notes}
+	if len(x.events) > 0 {
+		meta.FirstSeq = x.events[0].Seq
+	}
 	var trouble []error
 	if failure != nil {
 		meta.Status, meta.Error = runlog.Failed, failure.Error()
