@@ -211,9 +211,9 @@ func (d *DB) Update(ctx context.Context, fn func(*sql.Tx) error) error {
 		return classify(err)
 	}
 	if err := fn(tx); err != nil {
-		return errors.Join(classify(err), rollback(tx))
+		return errors.Join(classify(ended(ctx, err)), rollback(tx))
 	}
-	return classify(tx.Commit())
+	return classify(ended(ctx, tx.Commit()))
 }
 
 // View runs fn in one reading transaction: it sees one state of the database.
@@ -222,7 +222,17 @@ func (d *DB) View(ctx context.Context, fn func(*sql.Tx) error) error {
 	if err != nil {
 		return classify(err)
 	}
-	return errors.Join(classify(fn(tx)), rollback(tx))
+	return errors.Join(classify(ended(ctx, fn(tx))), rollback(tx))
+}
+
+// ended adds the end of ctx to what a transaction says that it has rolled back: the
+// driver's own words for that depend on the statement that met it, and callers
+// must know work that was stopped from work that failed.
+func ended(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		return fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return err
 }
 
 // rollback ends tx. A context that ran out has already rolled it back.

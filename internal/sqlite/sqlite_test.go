@@ -212,3 +212,33 @@ func TestBackupUnderLoad(t *testing.T) {
 	close(stop)
 	writer.Wait()
 }
+
+// TestStoppedWorkSaysSo ends the context of a transaction at each of its points:
+// the answer is that of a context, whichever statement finds it rolled back.
+func TestStoppedWorkSaysSo(t *testing.T) {
+	db, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Options{Migrations: migrations(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for range 50 {
+		for name, run := range map[string]func(context.Context, func(*sql.Tx) error) error{"update": db.Update, "view": db.View} {
+			ctx, stop := context.WithCancel(t.Context())
+			err := run(ctx, func(tx *sql.Tx) error {
+				stop()
+				for {
+					// Without the context: what is met is the transaction that it ended.
+					if err := tx.QueryRow("SELECT count(*) FROM a").Scan(new(int)); err != nil {
+						return err
+					}
+				}
+			})
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("%s: %v, want that it was stopped", name, err)
+			}
+		}
+	}
+	if err := db.Update(t.Context(), func(tx *sql.Tx) error { return tx.Rollback() }); errors.Is(err, context.Canceled) || !errors.Is(err, sql.ErrTxDone) {
+		t.Errorf("rolled back by its own work: %v", err)
+	}
+}

@@ -2,6 +2,7 @@ package distill
 
 import (
 	"slices"
+	"strings"
 	"unicode"
 )
 
@@ -42,7 +43,9 @@ func (p *picker) take(s *sentence) {
 	}
 	switch m {
 	case telling:
-		p.keep(v, m, weigh(v))
+		for _, part := range conjuncts(v) {
+			p.keep(part, m, weigh(part))
+		}
 	case ruling, reminding:
 		p.keep(v, m, keepFrom)
 	case quoting:
@@ -114,7 +117,7 @@ func (d *draft) completes(v *view, m mood, weight float64) bool {
 		return d.mood == ruling && m == telling && (hangs || bare)
 	case hangs:
 		return true
-	case speaksForeign(v.sentence) != speaksForeign(last.sentence):
+	case speaksForeign(v.sentence) != speaksForeign(last.sentence), m == telling && apart(last, v):
 		return false
 	case isShort(v) && (bare || weight < keepFrom || !namesSomebody(v)), isShort(last):
 		return true
@@ -131,6 +134,47 @@ func (d *draft) completes(v *view, m mood, weight float64) bool {
 	decided := decision.MatchString(last.lower)
 	support := (decided || issueShape.MatchString(last.lower)) && saysPast.MatchString(v.lower)
 	return support || decided && decision.MatchString(v.lower) || sharesTopic(last, v)
+}
+
+// conjunction joins two statements, the second with a subject of its own.
+var conjunction = match(`(?i)(?:,? (?:and|but)(?: also)?|;) (?:i|i['’](?:m|ve)|we|we['’](?:re|ve)|my|our)\b`)
+
+// dependent opens a clause that means nothing without the other one.
+var dependent = match(`\b(?:if|when|whenever|unless|until|while|because|since|so|that|whether|than|once|before|after|as (?:i|we|he|she|it|they|you|soon|long|far)|then|both|either|neither)\b`)
+
+// conjuncts cuts a sentence that states unlike things side by side ("I live in
+// Ghent and I'm allergic to nuts"), so that what changes one of them leaves the
+// other. Any other sentence comes back whole.
+func conjuncts(v *view) []*view {
+	if len(v.quotes) > 0 || v.explains || strings.HasSuffix(v.text, "?") {
+		return []*view{v}
+	}
+	for _, at := range conjunction.FindAllStringIndex(v.text, -1) {
+		joint := at[0] + strings.LastIndexByte(v.text[at[0]:at[1]], ' ')
+		first, second := v.span(0, at[0]), v.span(joint+1, len(v.text))
+		if len(first.core) > 0 && len(second.core) > 0 && classify(first.sentence, v.turn) == telling && classify(second.sentence, v.turn) == telling && apart(first, second) {
+			return append([]*view{first}, conjuncts(second)...)
+		}
+	}
+	return []*view{v}
+}
+
+// span returns the part of a view between two bytes of its text as one of its own.
+func (v *view) span(from, to int) *view {
+	s := sentence{start: v.start + from, end: v.start + to, text: v.text[from:to], paragraph: v.paragraph}
+	s.words = wordsOf(s.text, make([]byte, len(s.text)))
+	return viewOf(&s, v.turn)
+}
+
+// apart reports two statements that each stand alone and speak of different
+// things: neither tells a change, which says what was and what is.
+func apart(a, b *view) bool {
+	for _, v := range []*view{a, b} {
+		if !firstPerson[v.core[0].lower] || !hasVerb(v.core) || weigh(v) < keepFrom || dependent.MatchString(v.lower) || changeCue.MatchString(v.lower) || decision.MatchString(v.lower) || issueShape.MatchString(v.lower) {
+			return false
+		}
+	}
+	return !hangsOn(b) && !sharesTopic(a, b)
 }
 
 // sharesTopic reports a content word in common.

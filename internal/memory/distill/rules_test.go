@@ -313,7 +313,7 @@ func TestRulesNameTheSpeaker(t *testing.T) {
 	b := talk("u: I work as a carpenter in Malaga and my son Leo is four.")
 	b.Events[0].Metadata = map[string]any{memory.MetaSpeaker: "Dana"}
 	r := read(t, b)
-	if len(r.NewItems) != 1 || r.NewItems[0].Content != "Dana works as a carpenter in Malaga and Dana's son Leo is four." {
+	if len(r.NewItems) != 2 || r.NewItems[0].Content != "Dana works as a carpenter in Malaga" || r.NewItems[1].Content != "Dana's son Leo is four." {
 		t.Errorf("items: %+v", r.NewItems)
 	}
 }
@@ -437,6 +437,49 @@ func BenchmarkRules(b *testing.B) {
 	for b.Loop() {
 		if _, _, err := (Rules{}).Distill(context.Background(), batch); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestUnlikeFactsAreKeptApart tells two things in one breath: a change of one of
+// them must leave the other.
+func TestUnlikeFactsAreKeptApart(t *testing.T) {
+	for said, want := range map[string][]string{
+		"I live in Ghent and I'm allergic to walnuts.":                  {"User lives in Ghent", "User is allergic to walnuts."},
+		"I live in Ghent. I'm allergic to walnuts.":                     {"User lives in Ghent.", "User is allergic to walnuts."},
+		"I'm vegetarian and I work as a nurse in Leeds.":                {"User is vegetarian", "User works as a nurse in Leeds."},
+		"My sister Ana is a nurse, and my brother Tom works at Siemens": {"User's sister Ana is a nurse", "User's brother Tom works at Siemens"},
+		// One thing, told in two clauses.
+		"I have a dog and I walk it twice a day.":         {"User has a dog and User walks it twice a day."},
+		"If I win and I live in Rome I drink only wine.":  nil,
+		"We moved to Postgres 16 and we run it on ARM.":   {"We moved to Postgres 16 and we run it on ARM."},
+		"I told Ben that I drive a Volvo and I own a dog": nil,
+	} {
+		var got []string
+		for _, it := range read(t, talk("u: "+said)).NewItems {
+			got = append(got, it.Content)
+		}
+		if want == nil {
+			if len(got) > 1 {
+				t.Errorf("%s: %q, want at most one", said, got)
+			}
+		} else if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", said, got, want)
+		}
+	}
+}
+
+// TestShortSelfDescriptions keeps what people say of themselves in three words, and
+// not how they feel.
+func TestShortSelfDescriptions(t *testing.T) {
+	for said, kept := range map[string]bool{
+		"I'm vegetarian.": true, "I am diabetic.": true, "I'm a nurse.": true, "I'm left-handed.": true, "I'm pregnant.": true,
+		"I have a cat.": true, "We have three kids.": true, "I'm divorced.": true, "I'm from Ghana.": true, "I was born in Lisbon.": true,
+		"I'm tired.": false, "I'm home.": false, "I'm a mess.": false, "I'm not sure.": false, "I have a question.": false,
+		"I'm your boss.": false, "I'm from the future.": false, "Am I a nurse?": false,
+	} {
+		if got := len(read(t, talk("u: "+said)).NewItems); (got == 1) != kept {
+			t.Errorf("%s: %d items", said, got)
 		}
 	}
 }

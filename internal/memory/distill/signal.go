@@ -56,6 +56,7 @@ var signals = []signal{
 	{"has a calendar word", .5, func(v *view) bool { return has(v.words, calendarWords) }},
 	{"has a day", .5, func(v *view) bool { return len(daysOf(v.text, v.turn.at)) > 0 }},
 	{"has an identifier", 1, func(v *view) bool { return hasCode(v.words) }},
+	{"says who the speaker is", 2.5, func(v *view) bool { return describesSpeaker(v) }},
 	{"has a term in capitals", .5, func(v *view) bool { return hasAcronym(v.words) }},
 	{"names kin or a role", 1, func(v *view) bool { return hasBase(v.words, kin) || hasBase(v.words, roles) || hasBase(v.words, pets) }},
 	{"speaks of health", 1.5, func(v *view) bool { return hasBase(v.words, health) }},
@@ -106,7 +107,9 @@ var signals = []signal{
 	{"speaks of the assistant", -2, func(v *view) bool { return aboutAssistant.MatchString(strings.Join(lowers(v.core), " ")) }},
 	{"thanks or greets", -2, func(v *view) bool { return courtesy.MatchString(v.lower) && len(v.topics) < 5 }},
 	{"hangs on what went before", -.5, func(v *view) bool { return len(v.core) > 0 && anaphors[v.core[0].lower] }},
-	{"says little", -1.5, func(v *view) bool { return len(v.topics) < 2 && !isUnspaced(v.text) && !likesSomething(v) }},
+	{"says little", -1.5, func(v *view) bool {
+		return len(v.topics) < 2 && !isUnspaced(v.text) && !likesSomething(v) && !describesSpeaker(v)
+	}},
 	{"is a fragment", -.5, func(v *view) bool { return len(v.topics) < 4 && !hasVerb(v.core) && !isUnspaced(v.text) }},
 	{"has only just happened", -1.5, func(v *view) bool { return justNow.MatchString(v.lower) }},
 	{"is over within the hour", -3, func(v *view) bool { return withinHour.MatchString(v.lower) }},
@@ -169,6 +172,31 @@ var (
 	chineseState = match(`我.{0,12}(?:有|叫|是|住|用|必须|需要|工作|养|学|搬)`)
 	chineseAsks  = match(`吗|什么|怎么|哪|谁|多少|为什么|几`)
 )
+
+var (
+	iAm   = match(`^(?:i'm|i am|i was born|we're|we are) (?:(?:also|actually|now|a|an|the|from|in|strictly|mostly|originally|half|part|both|registered|qualified|trained|retired|newly|recently|happily|currently|not|no longer) )*`)
+	iHave = match(`^(?:i|we)(?:'ve got| have(?: got)?| own| keep) (?:(?:also|a|an|one|no|little|big|old|small|young|younger|older|elder|twin|pet|black|white|brown|red|grey|rescue) |` + countWords + ` )*`)
+)
+
+// describesSpeaker reports the shortest statements of who the speaker is: "I'm
+// vegetarian", "I am a nurse", "I have a cat", "I'm from Ghana". What is said is
+// the word itself; "I'm tired" describes the moment.
+func describesSpeaker(v *view) bool {
+	said := joinWords(v.core)
+	if at := iAm.FindStringIndex(said); at != nil {
+		lead, rest := said[:at[1]], strings.Fields(said[at[1]:])
+		if len(rest) == 0 || len(rest) > 3 || transient[rest[0]] || rest[0] == "your" {
+			return false
+		}
+		last := rest[len(rest)-1]
+		return selfWords[last] || health[last] || roles[last] || strings.HasSuffix(lead, "from ") && len(v.names) > 0 || strings.HasPrefix(said, "i was born")
+	}
+	if at := iHave.FindStringIndex(said); at != nil {
+		rest := strings.Fields(said[at[1]:])
+		return len(rest) > 0 && len(rest) <= 3 && (pets[rest[0]] || kin[rest[0]] || pets[strings.TrimSuffix(rest[0], "s")] || kin[strings.TrimSuffix(rest[0], "s")] || health[rest[0]])
+	}
+	return false
+}
 
 // likesSomething reports the shortest preference that says something: "I like
 // kites".

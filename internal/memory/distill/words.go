@@ -104,6 +104,14 @@ var (
 		sprained vertigo thyroid cholesterol pacemaker dialysis depression anxiety adhd autism autistic dyslexic dyslexia colourblind deaf
 		allergisch allergie unverträglichkeit vegetarierin vegetarier schwanger alérgico alérgica alergia embarazada vegetariano vegetariana`)
 
+	// selfWords say lastingly who somebody is, of what faith, family or way of life.
+	selfWords = wordSet(`married single divorced separated widowed engaged retired unemployed self-employed freelance adopted bilingual left-handed right-handed
+		blind colour-blind color-blind colourblind colorblind hard-of-hearing wheelchair-bound short-sighted near-sighted nearsighted
+		muslim jewish catholic protestant christian orthodox hindu buddhist sikh atheist agnostic quaker mormon halal kosher gay lesbian bisexual trans transgender non-binary nonbinary queer asexual
+		vegetarian vegan pescatarian teetotal sober flexitarian omnivore gluten-free
+		introvert extrovert veteran orphan twin vet widow widower pensioner refugee immigrant expat native
+		verheiratet geschieden ledig casado casada soltero soltera divorciado divorciada jubilado jubilada`)
+
 	// habitual words say that something holds again and again.
 	habitual = wordSet(`always never every each usually normally typically generally mostly weekly daily monthly yearly nightly fortnightly annually quarterly hourly ever only
 		mondays tuesdays wednesdays thursdays fridays saturdays sundays weekdays weekends mornings evenings nights days
