@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -64,6 +65,13 @@ type Child struct {
 // StartChild starts a part in dir; env adds to the environment.
 func StartChild(t testing.TB, part, dir string, env ...string) *Child {
 	t.Helper()
+	return StartChildUnder(t, nil, part, dir, env...)
+}
+
+// StartChildUnder starts a part under a command that runs the command line behind
+// its own, such as strace.
+func StartChildUnder(t testing.TB, under []string, part, dir string, env ...string) *Child {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +80,9 @@ func StartChild(t testing.TB, part, dir string, env ...string) *Child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Child{t: t, pipe: read, cmd: exec.Command(exe, "-test.run=^$"), acks: bufio.NewReader(read)}
+	line := append(slices.Clone(under), exe, "-test.run=^$")
+	c := &Child{t: t, pipe: read, cmd: exec.Command(line[0], line[1:]...), acks: bufio.NewReader(read)}
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that what it runs under dies with it
 	c.cmd.Env = append(append(os.Environ(), childPart+"="+part, childDir+"="+dir), env...)
 	c.cmd.Stderr = &c.stderr
 	c.cmd.ExtraFiles = []*os.File{write}
@@ -81,7 +91,7 @@ func StartChild(t testing.TB, part, dir string, env ...string) *Child {
 		t.Fatal(errors.Join(err, closing))
 	}
 	t.Cleanup(func() { // a test that failed in between leaves nothing running
-		if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		if err := c.kill(); err != nil {
 			t.Error(err)
 		}
 		if err := read.Close(); err != nil {
@@ -121,11 +131,35 @@ func (c *Child) Ack() (string, bool) {
 // unless it did so well.
 func (c *Child) Kill() []string {
 	c.t.Helper()
-	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := c.kill(); err != nil {
 		c.t.Fatal(err)
 	}
 	return c.Wait()
 }
+
+// kill kills the child, and with it what it runs under, unless it has ended.
+func (c *Child) kill() error {
+	if c.cmd.ProcessState != nil {
+		return nil
+	}
+	err := syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL)
+	if errors.Is(err, syscall.ESRCH) {
+		return nil
+	}
+	return err
+}
+
+// Signal sends a signal to the child.
+func (c *Child) Signal(s syscall.Signal) {
+	c.t.Helper()
+	if err := c.cmd.Process.Signal(s); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// Err is what the child has written to its standard error. It is to be read after
+// Kill or Wait only.
+func (c *Child) Err() string { return c.stderr.String() }
 
 // Wait waits for the child's end, and returns the acknowledgements that have not
 // been read yet.
@@ -139,16 +173,40 @@ func (c *Child) Wait() []string {
 		}
 		rest = append(rest, line)
 	}
+	if err := c.reap(); err != nil {
+		c.t.Fatalf("the child ended by itself: %v\n%s", err, c.stderr.String())
+	}
+	return rest
+}
+
+// End kills the child, unless it has ended by itself, and returns the
+// acknowledgements that have not been read yet and the error that it ended with
+// by itself. It is for children that are given errors to end with.
+func (c *Child) End() (rest []string, failed error) {
+	c.t.Helper()
+	if err := c.kill(); err != nil {
+		c.t.Fatal(err)
+	}
+	for {
+		line, more := c.Ack()
+		if !more {
+			break
+		}
+		rest = append(rest, line)
+	}
+	return rest, c.reap()
+}
+
+// reap waits for the child's process, and returns the error that it ended with
+// unless it was killed.
+func (c *Child) reap() error {
 	err := c.cmd.Wait()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		status, isUnix := exit.Sys().(syscall.WaitStatus)
 		if isUnix && status.Signaled() && status.Signal() == syscall.SIGKILL {
-			return rest
+			return nil
 		}
 	}
-	if err != nil {
-		c.t.Fatalf("the child ended by itself: %v\n%s", err, c.stderr.String())
-	}
-	return rest
+	return err
 }

@@ -21,6 +21,7 @@ type Truth struct {
 	acked     []string
 	forgotten map[string]bool
 	refused   map[string]bool
+	reached   int64
 }
 
 // Ack notes that the memory has acknowledged events as durable.
@@ -55,6 +56,13 @@ func (t *Truth) Refuse(ids ...string) {
 	}
 }
 
+// Reach notes that the memory has acknowledged a checkpoint up to a Seq.
+func (t *Truth) Reach(seq int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reached = max(t.reached, seq)
+}
+
 // Acked returns how many events have been acknowledged.
 func (t *Truth) Acked() int {
 	t.mu.Lock()
@@ -68,6 +76,10 @@ type Held struct {
 	Items  []memory.Item  // of every status, with their evidence
 	Cursor int64          // Seq up to which the log has been dealt with
 	Parked []memory.Range
+
+	Reached int64    // Seq that its newest checkpoint says it has come to
+	Damaged []string // files that cannot be read, or fail their own check
+	Litter  []string // files that are no part of it: what a write that was cut short left behind
 }
 
 // Fault is a way in which a memory can be wrong.
@@ -90,6 +102,9 @@ const (
 	ParkedTwice    Fault = "parked twice"    // in two parked ranges
 	Remembered     Fault = "remembered"      // an active item rests on a forgotten event
 	Taken          Fault = "taken"           // an item rests on an entry that had to be refused
+	GoneBack       Fault = "gone back"       // a checkpoint was acknowledged, and is not there
+	Damaged        Fault = "damaged"         // a file that cannot be read, or fails its own check
+	Litter         Fault = "litter"          // a file that a write left behind
 )
 
 // Findings are the faults found, and for each what it was found at.
@@ -125,6 +140,15 @@ func (t *Truth) Check(h Held) Findings {
 	}
 	if h.Cursor > last {
 		f.add(BeyondTheLog, "cursor %d of %d", h.Cursor, last)
+	}
+	if reached := h.Reached; reached < t.reached {
+		f.add(GoneBack, "to %d from %d", reached, t.reached)
+	}
+	for _, name := range h.Damaged {
+		f.add(Damaged, "%s", name)
+	}
+	for _, name := range h.Litter {
+		f.add(Litter, "%s", name)
 	}
 	for i, p := range h.Parked {
 		if p.Last > last || p.First > p.Last {

@@ -21,7 +21,9 @@ package fault
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -246,6 +248,30 @@ func (r *Run) end() {
 	if err := os.WriteFile(filepath.Join(dir, r.result.ID+".json"), append(text, '\n'), 0o600); err != nil {
 		r.t.Error(err)
 	}
+}
+
+// Dir is t.TempDir on a file system in memory, where there is one: neither kill -9
+// nor a cut of a Volume's power asks for a real disk, and rows that share one
+// would wait for each other.
+func Dir(t testing.TB) string {
+	t.Helper()
+	const memory = "/dev/shm"
+	if st, err := os.Stat(memory); err != nil || !st.IsDir() {
+		return t.TempDir()
+	}
+	dir, err := os.MkdirTemp(memory, "fault-")
+	if errors.Is(err, fs.ErrPermission) {
+		return t.TempDir()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 // Lacks says what is missing to a need, and how to get it; "" for nothing.
