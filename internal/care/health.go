@@ -15,6 +15,15 @@ type Health struct {
 	Embeddings *Embeddings `json:"embeddings" jsonschema:"the vectors of passages and memories; null where they cannot be read"`
 }
 
+// Text shows the counts to a person.
+func (h Health) Text() string {
+	out := h.Health.Text()
+	if h.Embeddings != nil && h.Embeddings.Texts > 0 {
+		out += h.Embeddings.line(h.Agent)
+	}
+	return out
+}
+
 // Health counts what an agent's working memory holds and what of it has a vector.
 // That of an unknown agent is empty and well. Vectors that cannot be read are among
 // what is wrong, and no error.

@@ -37,3 +37,42 @@ func Bytes(n int64) string {
 	}
 	return fmt.Sprintf("%.1f %s", size, unit)
 }
+
+// Count shows how many there are of something to a person: "1 turn", "3 turns".
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Text shows the record of a checkpoint to a person.
+func (c Checkpoint) Text() string {
+	var sb strings.Builder
+	fmt.Fprintf(&sb, "%s\n  %s, events %d to %d (%s), by %s", c.ID, c.At.UTC().Format("2006-01-02 15:04 UTC"), c.Range.First, c.Range.Last, Count(c.Events, "turn", "turns"), c.Mode)
+	if c.Model != "" && c.Model != c.Mode {
+		fmt.Fprintf(&sb, " %s", c.Model)
+	}
+	if c.TokensIn+c.TokensOut > 0 {
+		fmt.Fprintf(&sb, ", %d tokens in and %d out", c.TokensIn, c.TokensOut)
+	}
+	sb.WriteByte('\n')
+	for _, part := range []struct {
+		what    string
+		handles []string
+	}{{"learned", c.Created}, {"replaced", c.Updated}, {"said again", c.Merged}, {"quarantined", c.Quarantined}, {"archived", c.Archived}} {
+		if len(part.handles) > 0 {
+			fmt.Fprintf(&sb, "  %s: %s\n", part.what, strings.Join(part.handles, " "))
+		}
+	}
+	for _, r := range c.Refused {
+		fmt.Fprintf(&sb, "  refused: %s: %s\n", r.Reason, r.Entry)
+	}
+	if c.Parked != nil {
+		fmt.Fprintf(&sb, "  parked, to be tried again by the next checkpoint: events %d to %d, %s\n", c.Parked.Range.First, c.Parked.Range.Last, c.Parked.Reason)
+	}
+	for _, r := range c.Unparked {
+		fmt.Fprintf(&sb, "  settles what was parked: events %d to %d\n", r.First, r.Last)
+	}
+	return sb.String()
+}

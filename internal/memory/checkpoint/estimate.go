@@ -26,7 +26,7 @@ func (e Estimate) Tokens() int { return e.TokensIn + e.TokensOut }
 
 // Text says the estimate to a person.
 func (e Estimate) Text() string {
-	return fmt.Sprintf("%d turns in %d batches: about %d model calls, %d tokens in and %d out.\n(%s)\n", e.Events, e.Batches, e.Calls, e.TokensIn, e.TokensOut, e.How)
+	return fmt.Sprintf("%s in %s: about %d model calls, %d tokens in and %d out.\n(%s)\n", memory.Count(e.Events, "turn", "turns"), memory.Count(e.Batches, "batch", "batches"), e.Calls, e.TokensIn, e.TokensOut, e.How)
 }
 
 const (

@@ -139,9 +139,9 @@ func (res Result) Text() string {
 	if res.Batches == 0 && res.Stopped == "" {
 		b.WriteString("Nothing new to distil.\n")
 	} else {
-		fmt.Fprintf(&b, "Distilled %d turns in %d batches (%s): %d new memories, %d replaced, %d said again, %d in quarantine, %d refused.\n",
-			res.Events, res.Batches, cmp.Or(strings.TrimSpace(res.Mode+" "+strings.TrimPrefix(res.Model, res.Mode)), "nothing but parking"),
-			len(res.Created), len(res.Updated), len(res.Merged), len(res.Quarantined), len(res.Refused))
+		fmt.Fprintf(&b, "Distilled %s in %s (%s): %s, %d replaced, %d said again, %d in quarantine, %d refused.\n",
+			memory.Count(res.Events, "turn", "turns"), memory.Count(res.Batches, "batch", "batches"), cmp.Or(strings.TrimSpace(res.Mode+" "+strings.TrimPrefix(res.Model, res.Mode)), "nothing but parking"),
+			memory.Count(len(res.Created), "new memory", "new memories"), len(res.Updated), len(res.Merged), len(res.Quarantined), len(res.Refused))
 	}
 	for _, p := range res.Parked {
 		fmt.Fprintf(&b, "Events %d to %d wait: %s\n", p.Range.First, p.Range.Last, p.Reason)
@@ -150,7 +150,7 @@ func (res Result) Text() string {
 		b.WriteString("Look at what is in quarantine with: openclawssy memory list --status quarantined\n")
 	}
 	if res.Stopped != "" {
-		fmt.Fprintf(&b, "Stopped with %d turns left: %s\n", res.BacklogLeft, res.Stopped)
+		fmt.Fprintf(&b, "Stopped with %s left: %s\n", memory.Count(int(res.BacklogLeft), "turn", "turns"), res.Stopped)
 	}
 	return b.String()
 }
@@ -201,6 +201,18 @@ type ListRequest struct {
 // ListResult is the output of memory.checkpoint.list.
 type ListResult struct {
 	Checkpoints []memory.Checkpoint `json:"checkpoints" jsonschema:"newest first"`
+}
+
+// Text shows the records to a person.
+func (r ListResult) Text() string {
+	if len(r.Checkpoints) == 0 {
+		return "no checkpoint yet; openclawssy memory checkpoint makes one where there is something to distil\n"
+	}
+	var sb strings.Builder
+	for _, c := range r.Checkpoints {
+		sb.WriteString(c.Text())
+	}
+	return sb.String()
 }
 
 // List returns the records of checkpoints, newest first.

@@ -3,6 +3,8 @@ package events
 import (
 	"fmt"
 	"strings"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
 )
 
 // Failed reports whether the log is damaged or incomplete.
@@ -11,7 +13,7 @@ func (r VerifyResult) Failed() bool { return !r.Ok }
 // Text sums the report up for a person.
 func (r VerifyResult) Text() string {
 	var sb strings.Builder
-	fmt.Fprintf(&sb, "%s: %d events in %d files, seq %d to %d\n", r.Agent, r.Lines, len(r.Files), r.FirstSeq, r.LastSeq)
+	fmt.Fprintf(&sb, "%s: %d events in %s, seq %d to %d\n", r.Agent, r.Lines, memory.Count(len(r.Files), "file", "files"), r.FirstSeq, r.LastSeq)
 	for _, d := range r.Damage {
 		fmt.Fprintf(&sb, "  damaged: %s, %d bytes at byte %d (%s)\n", d.File, d.Length, d.Offset, d.Reason)
 	}

@@ -94,24 +94,19 @@ func (w *writing) summary() {
 		w.line("%s a decision of yours.", memories(n, "needs", "need"))
 	}
 	if n := r.Waiting.Messages; n > 0 {
-		w.line("%s held or could not be delivered: %s", count(n, "message is", "messages are"), w.command("agent message held"))
+		w.line("%s held or could not be delivered: %s", memory.Count(n, "message is", "messages are"), w.command("agent message held"))
 	}
 	if n := len(r.Condition.Problems); n > 0 {
-		w.line("%s wrong, see below.", count(n, "thing is", "things are"))
+		w.line("%s wrong, see below.", memory.Count(n, "thing is", "things are"))
 	}
 	if n := r.Condition.Backlog; n > 0 {
-		w.line("%s to be distilled: %s", count(int(n), "turn waits", "turns wait"), w.command("memory checkpoint"))
+		w.line("%s to be distilled: %s", memory.Count(int(n), "turn waits", "turns wait"), w.command("memory checkpoint"))
 	}
 }
 
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+func memories(n int, one, many string) string {
+	return memory.Count(n, "memory "+one, "memories "+many)
 }
-
-func memories(n int, one, many string) string { return count(n, "memory "+one, "memories "+many) }
 
 func (w *writing) decisions() {
 	if len(w.r.Decide) == 0 {
@@ -193,12 +188,12 @@ func (w *writing) cost() {
 	tokens := d.TokensIn + d.TokensOut
 	switch {
 	case d.Checkpoints > 0 && tokens > 0:
-		w.line("- distilling: %s, %s tokens, %.0f for each of %s", count(d.Checkpoints, "checkpoint", "checkpoints"), grouped(tokens), d.PerItem, memories(d.Items, "made or confirmed", "made or confirmed"))
+		w.line("- distilling: %s, %s tokens, %.0f for each of %s", memory.Count(d.Checkpoints, "checkpoint", "checkpoints"), grouped(tokens), d.PerItem, memories(d.Items, "made or confirmed", "made or confirmed"))
 	case d.Checkpoints > 0:
-		w.line("- distilling: %s by rules, no tokens", count(d.Checkpoints, "checkpoint", "checkpoints"))
+		w.line("- distilling: %s by rules, no tokens", memory.Count(d.Checkpoints, "checkpoint", "checkpoints"))
 	}
 	if m.Calls > 0 {
-		w.line("- all models: %s, %s tokens in, %s out", count(m.Calls, "call", "calls"), grouped(m.TokensIn), grouped(m.TokensOut))
+		w.line("- all models: %s, %s tokens in, %s out", memory.Count(m.Calls, "call", "calls"), grouped(m.TokensIn), grouped(m.TokensOut))
 	}
 }
 
