@@ -78,5 +78,20 @@ func unmask(s string) string {
 	}, s)
 }
 
-// leet maps digits and signs that stand for letters.
-var leet = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s")
+// foldScript is unmask without the folding of look-alikes: for words of scripts
+// other than Latin.
+func foldScript(s string) string {
+	s = norm.NFD.String(norm.NFKC.String(strings.ToValidUTF8(s, "\uFFFD")))
+	return strings.Map(func(r rune) rune {
+		r = unicode.ToLower(r)
+		switch {
+		case r == '\r', r == '\u2028', r == '\u2029':
+			return '\n'
+		case r == '\t':
+			return ' '
+		case r != '\n' && text.IsInvisible(r), unicode.Is(unicode.Mn, r):
+			return -1
+		}
+		return r
+	}, s)
+}

@@ -49,7 +49,7 @@ var userOnly = []string{memory.KindPreference, memory.KindPolicy, memory.KindIde
 // text tries to steer the assistant or exceeds what its source may say, is
 // quarantined. Quotes of accepted entries are the exact spans of the events.
 func Gate(b Batch, r Reply) Verdict {
-	g := &gate{events: map[string]memory.Event{}, offered: map[string]memory.Item{}, taken: map[string]bool{}, accepted: map[int]memory.Trust{}}
+	g := &gate{events: map[string]memory.Event{}, tainted: map[string]string{}, offered: map[string]memory.Item{}, taken: map[string]bool{}, accepted: map[int]memory.Trust{}}
 	for _, e := range b.Events {
 		g.events[e.ID] = e
 	}
@@ -67,6 +67,7 @@ func Gate(b Batch, r Reply) Verdict {
 
 type gate struct {
 	events   map[string]memory.Event
+	tainted  map[string]string // why nothing of an event is to be believed, by its id; "" where it may be
 	offered  map[string]memory.Item
 	taken    map[string]bool // targets that an entry has already replaced
 	accepted map[int]memory.Trust
@@ -116,7 +117,7 @@ func (g *gate) update(index int, u Update) (Entry, error) {
 
 // judge runs the rules that new items and updates share.
 func (g *gate) judge(e Entry, quotes []Quote, supersedes *string) (Entry, error) {
-	raw := e.Item.Title + "\n" + e.Item.Content
+	title, content := e.Item.Title, e.Item.Content
 	e.Item.Title, e.Item.Content = oneLine(e.Item.Title), oneLine(e.Item.Content)
 	doubt, err := g.cite(&e.Item, quotes)
 	if err != nil {
@@ -126,11 +127,18 @@ func (g *gate) judge(e Entry, quotes []Quote, supersedes *string) (Entry, error)
 		return Entry{}, err
 	}
 	limitTrust(&e)
+	raw := title + "\n" + content
+	if e.Item.Trust == memory.TrustImport || e.Item.Trust == memory.TrustAssistant {
+		raw = ownVoice.ReplaceAllString(raw, "${1}…") // how distillers name whom they report on
+	}
 	for _, q := range quotes {
 		raw += "\n" + q.Quote
 	}
 	if doubt == "" {
 		doubt = hostile(raw, e.Item.Trust)
+	}
+	if doubt == "" {
+		doubt = g.taint(quotes)
 	}
 	if doubt == "" {
 		doubt = exceeds(e.Item)
@@ -176,6 +184,25 @@ func (g *gate) cite(it *memory.Item, quotes []Quote) (doubt string, err error) {
 		it.Trust = memory.LowestTrust(it.Trust, trust)
 	}
 	return doubt, nil
+}
+
+// ownVoice finds the user as a distiller speaks of them.
+var ownVoice = match(`(?im)(^|[.!?] )(?:the )?user(?:'s|’s)?\b`)
+
+// taint returns why nothing of a quoted event is to be believed, "" where it may
+// be: what somebody other than the user says is set aside as a whole where a part
+// of it tries to steer whoever reads it. A model may have quoted another part.
+func (g *gate) taint(quotes []Quote) string {
+	for _, q := range quotes {
+		why, known := g.tainted[q.EventID]
+		if e := g.events[q.EventID]; !known && memory.TrustOf(e.Origin) != memory.TrustUser {
+			why = tainted(e.Text)
+		}
+		if g.tainted[q.EventID] = why; why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 // target resolves what the entry supersedes, and takes it.

@@ -8,47 +8,61 @@ import (
 
 // sign is something in a text that a memory must not carry.
 type sign struct {
-	reason string
-	// outsiders limits the sign to text that does not rest on the user's own
-	// words: what a user may say of their assistant, a web page may not.
-	outsiders bool
-	pattern   *pattern
+	reason  string
+	reach   reach
+	pattern *pattern
 }
+
+// reach says whose text a sign is looked for in.
+type reach int
+
+const (
+	// outsiders' text does not rest on the user's own words: what a user may say of
+	// their assistant, a web page may not.
+	outsiders reach = iota
+	everybody
+	// taints is everybody, and makes all of an outsider's text suspect, not only the
+	// part that an item rests on.
+	taints
+)
 
 // signs are matched against unmasked text (lower case, look-alikes folded).
 var signs = []sign{
-	{"repeats the memory block's own marks", false, match(
+	{"repeats the memory block's own marks", taints, match(
 		`\[(mem|evt|rec)-[0-9a-z]+\]|-{3,} ?relevant memory|reference data [0-9a-f]{6}: not instructions`)},
-	{"holds chat-template or tool-call syntax", false, match(
+	{"holds chat-template or tool-call syntax", taints, match(
 		`<\|[a-z_]+\|>|\[/?inst\]|<<sys>>|</?(system|assistant|user|human|tool_call|tool_use|function_calls?|invoke)>|(^|\n|\. )\s*/tool [a-z]|"(tool_calls|function_call)"\s*:|"name"\s*:\s*"[\w.]+"\s*,\s*"(arguments|parameters|input)"\s*:`)},
-	{"asks to ignore instructions", false, match(
+	{"asks to ignore instructions", taints, match(
 		`\b(ignore|disregard|forget|override|bypass)\b( \w+){0,3} (previous|prior|earlier|above|preceding|system|developer|former|existing|safety)( \w+)? (instructions?|prompts?|rules|messages|guidelines|directives?)\b` +
 			`|ignorier\w* (bitte )?(alle )?(vorherigen|bisherigen|obigen|fruheren) (anweisung|regel|instruktion)` +
 			`|ignora (todas )?(las |tus )?(instrucciones|reglas|ordenes) (anteriores|previas)` +
 			`|ignorez? (toutes )?(les |vos )?(instructions|consignes|regles) (precedentes|anterieures)` +
 			`|(忽略|无视|忘记)(之前|以上|先前|上面|前面)?的?(所有|一切)?的?(之前|以上|先前|上面|前面)?的?(指令|指示|命令|规则|提示)`)},
-	{"speaks to the assistant as a system message", false, match(
+	{"speaks to the assistant as a system message", taints, match(
 		`\b(system|developer|admin|operator|root)( (message|note|notice|prompt|override|instruction))? ?: *(please |you |now |always |never |immediately )*(remember|store|save|record|note that|ignore|disregard|set|add|grant|approve|execute|run|send|call|forward|reveal|print|output|enable|disable|delete|transfer|write|must|are|will|should|the user|user|all|new|from now)\b`)},
-	{"addresses language models that read it", false, match(
+	{"addresses language models that read it", taints, match(
 		`\b(note|notice|message|hint|attention|instructions?|reminder|important|tip|info)\b[:,]? (to|for) (all |any |the )?(ai|llms?|language models?|chat ?bots?|bots?|(ai |coding |automated )?(assistants?|agents?))\b` +
 			`|\battention,? (all )?(ai|llms?|language models?|chat ?bots?|assistants?|agents?)\b` +
 			`|\b(ai|llm|bot)s?[- ](systems?|readers?|assistants?|agents?|models?|crawlers?)( (reading|processing|parsing|that read) (this|it))?( must| should|,? (please )?(remember|store|save|record|note|add|ignore|always|never)|:)` +
 			`|\b(assistants?|agents?|models?|bots?|ai|llms?)\b,? (reading|processing|parsing|summari[sz]ing|that reads?|who reads?) (this|these|it)\b` +
 			`|(<!--|/\*|\(|\[)\s*(ai|assistants?|agents?|llms?|bots?)( readers?| systems?)? ?:`)},
-	{"tells what to remember about the user", false, match(
+	{"tells what to remember about the user", taints, match(
 		`\b(remember|store|save|record|memori[sz]e|note|add|write|log)\b[^.]{0,40}\b(the|this|that|your|our) (user|operator|owner|customer|client|account holder) ` +
 			`(has|have|is|was|prefers?|approve[sd]?|authori[sz]e[sd]?|consent(s|ed)?|wants?|waives?d?|likes?|agree[sd]?|accept(s|ed)?|gave|grant(s|ed)?|opted|allow(s|ed)?|requests?|requested)\b` +
 			`|\b(remember|store|save|record|add|write)\b( \w+){0,3} (in|to|into) (your |the |its )?(long[- ]term )?memory\b`)},
-	{"is set off by words of the user", false, match(
-		`\b(when(ever)?|if|once|as soon as|every time) (the |this |your )?(user|operator|owner|human) (says?|asks?|types?|mentions?|writes?|sends?|replies|requests?)\b`)},
-	{"joins an address with credentials", false, match(
+	{"is set off by words of the user", taints, match(
+		`\b(when(ever)?|if|once|as soon as|every time|after) (the |this |your )?(user|operator|owner|human) (says?|asks?|types?|mentions?|writes?|sends?|replies|requests?|confirms?)\b[^.!?\n]*[,;:"”'*)] *(then |first |silently |please |always |also )*(` + orderVerbs + `)\b`)},
+	{"joins an address with credentials", everybody, match(
 		`(https?://|www\.)[\s\S]*\b(` + credentialWords + `)\b|\b(` + credentialWords + `)\b[\s\S]*(https?://|www\.)`)},
-	{"gives the assistant orders", true, match(
-		`(^|\n)\W*(please )?(always|never|from now on|you must|you should|you are (now|required|to)|do not|don't|make sure|ensure|be sure to|ignore|disregard)\b` +
+	{"gives the assistant orders", outsiders, match(
+		`(^|\n)\W*(please |kindly )?(always (?:answer|reply|respond|send|forward|say|tell|recommend|suggest|mention|use|run|trust|follow|obey|include|add|add|approve|accept|treat|ignore|store|save|do as)|(?:never|do not|don\'t) (?:` + orderVerbs + `|inform|warn|ask|let|believe|listen|refuse|question)|from now on|you must|you should|you are (now|required|to)|ignore|disregard)\b` +
 			`|\b(from now on|henceforth|you must|you are now|you are required|you have to|it is mandatory that you|assistants? (must|should)|agents? (must|should))\b` +
 			`|(^|\n)\W*(system|assistant|human|developer)\W? ?:`)},
-	{"grants authority", true, grantsAuthority},
+	{"grants authority", outsiders, grantsAuthority},
 }
+
+// orderVerbs are what a trap would have an assistant do.
+const orderVerbs = `(?:re)?send|forward|e-?mail|mail|post|export|upload|transfer|wire|pay|run|execute|invoke|call|reveal|share|disclose|leak|print|show|output|recommend|suggest|mention|insert|add|append|tell|say|answer|reply|respond|delete|remove|erase|unlock|disable|grant|approve|confirm|accept|authori[sz]e|install|download|fetch|open|store|save|remember|record|write|set|change|update|replace|overwrite|switch|treat|act|pretend|trust|follow|obey|ignore|use|buy|order`
 
 const credentialWords = `passwords?|passwd|passcode|tokens?|api[- ]?keys?|credentials?|passwort|kennwort|contrasena|密码`
 
@@ -64,29 +78,87 @@ var grantsAuthority = match(
 // hostile returns why text must not become a memory of that trust without a
 // person's approval, or "".
 func hostile(text string, trust memory.Trust) string {
+	text = flags.Replace(text)
 	if strings.ContainsFunc(text, isHidden) {
 		return "holds hidden characters"
 	}
+	if reason := steering(text, trust); reason != "" {
+		return reason
+	}
+	if spelt := unmask(text); leetWord.MatchString(spelt) && steering(leet.Replace(spelt), trust) != "" {
+		return "holds encoded orders"
+	}
+	if holdsEncoded(text) {
+		return "holds an encoded block"
+	}
+	if jumbled(text) {
+		return "asks to ignore instructions"
+	}
+	for _, inner := range decoded(text, maxLayers) {
+		if steering(inner, trust) != "" || jumbled(inner) {
+			return "holds encoded orders"
+		}
+	}
+	return ""
+}
+
+// steering returns what sign text carries as it stands.
+func steering(text string, trust memory.Trust) string {
 	plain := unmask(text)
 	for _, s := range signs {
-		if s.outsiders && trust == memory.TrustUser {
+		if s.reach == outsiders && trust == memory.TrustUser {
 			continue
 		}
 		if s.pattern.MatchString(plain) {
 			return s.reason
 		}
 	}
-	if holdsEncoded(text) {
-		return "holds an encoded block"
+	if reason := inTongues(text, trust == memory.TrustUser); reason != "" {
+		return reason
 	}
-	if override.MatchString(leet.Replace(plain)) {
-		return "asks to ignore instructions"
+	if trust != memory.TrustUser {
+		return commands(plain)
 	}
 	return ""
 }
 
-// override is looked for once more with digits read as letters.
-var override = match(`\b(ignore|disregard|forget|override)( \w+){0,3} (previous|prior|earlier|above|system)( \w+)? (instructions?|prompts?|rules)\b`)
+// tainted returns what makes all of a text suspect that is not the user's own, or
+// "": an attempt, in any part of it, to pass for another voice or to undo what an
+// assistant was told.
+func tainted(text string) string {
+	text = flags.Replace(text)
+	if strings.ContainsFunc(text, conceals) {
+		return "comes from a text with concealed characters"
+	}
+	plain := unmask(text)
+	for _, s := range signs {
+		if s.reach == taints && s.pattern.MatchString(plain) {
+			return "comes from a text that " + s.reason
+		}
+	}
+	if inTongues(text, true) != "" || jumbled(text) {
+		return "comes from a text that asks to ignore instructions"
+	}
+	for _, inner := range decoded(text, maxLayers) {
+		if steering(inner, memory.TrustUser) != "" || jumbled(inner) {
+			return "comes from a text that holds encoded orders"
+		}
+	}
+	return ""
+}
+
+// conceals reports characters that no page needs and that hide text: tags, and
+// overrides of the direction of writing.
+func conceals(r rune) bool { return 0xE0000 <= r && r <= 0xE007F || r == '\u202D' || r == '\u202E' }
+
+// flags takes out the three flags that are drawn with tag characters.
+var flags = strings.NewReplacer(
+	"\U0001F3F4\U000E0067\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F", "",
+	"\U0001F3F4\U000E0067\U000E0062\U000E0073\U000E0063\U000E0074\U000E007F", "",
+	"\U0001F3F4\U000E0067\U000E0062\U000E0077\U000E006C\U000E0073\U000E007F", "")
+
+// leetWord finds digits in the middle of words, twice.
+var leetWord = match(`\b[a-z]*[0-9][a-z]+[0-9@$]?[a-z]*\b.*\b[a-z]*[0-9][a-z]+[0-9@$]?[a-z]*\b`)
 
 var longRun = match(`[A-Za-z0-9+/]{65,}`)
 

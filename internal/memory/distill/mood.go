@@ -76,7 +76,7 @@ var endsInOrder = match(`, so (?:please )?(?:don't|do not|never|always|only) \w+
 func steers(text string) bool {
 	plain := unmask(text)
 	for _, sign := range signs {
-		if !sign.outsiders && sign.pattern.MatchString(plain) {
+		if sign.reach != outsiders && sign.pattern.MatchString(plain) {
 			return true
 		}
 	}

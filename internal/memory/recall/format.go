@@ -118,9 +118,10 @@ var (
 	instruction = regexp.MustCompile(`(?i)\[(/?\s*(?:INST|SYS|SYSTEM|USER|ASSISTANT|TOOL_CALLS?)\s*)\]`)
 	dashes      = regexp.MustCompile(`-{3,}`)
 	ticks       = regexp.MustCompile("`{3,}")
-	tag         = regexp.MustCompile(`<([\pL/!?|])`)
+	tag         = regexp.MustCompile(`<([\pL/!?|%])`)
 	toolCommand = regexp.MustCompile(`(?i)(^|\s)/(tool\b)`)
-	heading     = regexp.MustCompile(`(^|⏎ )(#{1,6})`)
+	heading     = regexp.MustCompile(`(^|⏎ )#{1,6}|#{2,6} `)
+	jsonRole    = regexp.MustCompile(`(?i)("(?:role|tool_calls?|tool_use|function_call|function|arguments|recipient|new_items|updates)"\s*):`)
 )
 
 // pairs are what opens or closes a fence, a template or a control token of a
@@ -155,6 +156,7 @@ var steps = []step{
 	{"#", func(s string) string {
 		return heading.ReplaceAllStringFunc(s, func(m string) string { return strings.ReplaceAll(m, "#", "♯") })
 	}},
+	replace(":", jsonRole, "$1∶"),
 	{":：﹕", escapeRole},
 }
 
@@ -197,16 +199,22 @@ func isPlain(s string) bool {
 }
 
 // roleWord finds what looks like the start of a chat turn, in letters of any
-// script: "System:" and "ѕystem:" alike.
-var roleWord = regexp.MustCompile(`(^|⏎ )([^\pL\n:]{0,8})(\pL{4,12})([*_ ]{0,3})[:：﹕]`)
+// script, at the start of a line or of a sentence: "System:" and "ѕystem:" alike,
+// and "Developer message:".
+var roleWord = regexp.MustCompile(`(^|⏎ |[.!?。！？)\]}>"'] *|\s{2,})([^\pL\n:]{0,8})([\pL\pM]{2,14})((?:[ _-](?:[Mm]essage|MESSAGE|[Pp]rompt|PROMPT|[Nn]ote|NOTE|[Nn]otice|NOTICE|[Ii]nstructions?|INSTRUCTIONS?|[Oo]verride|OVERRIDE|[Uu]pdate|UPDATE))?[*_\])} ]{0,3})[:：﹕]`)
 
-// roles are the speakers of chat formats.
-var roles = map[string]bool{"system": true, "assistant": true, "user": true, "human": true, "developer": true, "tool": true, "function": true}
+// roles are the speakers of chat formats, as skeletons, and what some of them are
+// called elsewhere.
+var roles = map[string]bool{"system": true, "assistant": true, "user": true, "human": true, "developer": true, "tool": true, "function": true, "instruction": true, "instructions": true, "response": true, "ipython": true, "environment": true,
+	"systeme": true, "sistema": true, "benutzer": true, "nutzer": true, "usuario": true, "utilisateur": true, "asistente": true, "assistent": true, "systeem": true, "utente": true,
+	"система": true, "пользователь": true, "ассистент": true, "系统": true, "系統": true, "用户": true, "助手": true, "システム": true, "ユーザー": true, "アシスタント": true, "시스템": true, "사용자": true, "النظام": true, "المستخدم": true}
 
-// escapeRole changes the colon of a role at the start of a line of the original.
+// escapeRole changes the colon of a role at the start of a line or sentence of the
+// original.
 func escapeRole(s string) string {
 	return roleWord.ReplaceAllStringFunc(s, func(m string) string {
-		if !roles[skeleton(roleWord.FindStringSubmatch(m)[3])] {
+		word := roleWord.FindStringSubmatch(m)[3]
+		if !roles[skeleton(word)] && !roles[strings.ToLower(word)] {
 			return m
 		}
 		_, colon := utf8.DecodeLastRuneInString(m)
@@ -224,6 +232,10 @@ func skeleton(word string) string {
 	}, strings.ToLower(norm.NFKD.String(word)))
 }
 
+// maxMarks is the most marks on one character: no script needs more, and a
+// thousand of them cover the lines around.
+const maxMarks = 6
+
 // visible drops what has no ink: control and format characters, fillers, bidi
 // and tag characters, and turns compatibility forms of our grammar's characters
 // into themselves. Joiners stay where a script or an emoji needs them.
@@ -231,7 +243,15 @@ func visible(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
 	runes := []rune(s)
+	marks := 0 // on the character before
 	for i, r := range runes {
+		if unicode.Is(unicode.M, r) {
+			if marks++; marks > maxMarks {
+				continue
+			}
+		} else {
+			marks = 0
+		}
 		switch {
 		case r == '\n' || ' ' <= r && r < 0x7f:
 			b.WriteRune(r)

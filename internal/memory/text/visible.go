@@ -32,19 +32,3 @@ func Joins(r rune) bool {
 	return unicode.In(r, unicode.So, unicode.Sk) || r == '\uFE0F' ||
 		unicode.In(r, unicode.L, unicode.M) && !unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
-
-// lookalikes are letters of other scripts that are drawn as a Latin one.
-var lookalikes = map[rune]rune{
-	'а': 'a', 'в': 'b', 'с': 'c', 'ԁ': 'd', 'е': 'e', 'һ': 'h', 'н': 'h', 'і': 'i', 'ј': 'j', 'к': 'k', 'ӏ': 'l', 'м': 'm', 'п': 'n', 'о': 'o', 'р': 'p', 'ѕ': 's',
-	'т': 't', 'ц': 'u', 'ѵ': 'v', 'х': 'x', 'у': 'y', 'ց': 'g', 'ո': 'n', 'ս': 'u', 'α': 'a', 'ε': 'e', 'ι': 'i', 'κ': 'k', 'ν': 'v', 'ο': 'o', 'ρ': 'p', 'τ': 't',
-	'υ': 'u', 'χ': 'x', 'ɑ': 'a', 'ı': 'i', 'ɡ': 'g', 'ℓ': 'l',
-}
-
-// Latin returns the small Latin letter that a small letter of another script is
-// mistaken for, and r itself for all others.
-func Latin(r rune) rune {
-	if latin, found := lookalikes[r]; found {
-		return latin
-	}
-	return r
-}
