@@ -18,6 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	judge.MaybeChild(children)
 	testscript.Main(m, map[string]func(){"openclawssy": main})
 }
 

@@ -157,6 +157,10 @@ func (c *Child) Signal(s syscall.Signal) {
 	}
 }
 
+// Ended reports whether the child has ended by itself, without an error. It is to
+// be asked after Kill, End or Wait only.
+func (c *Child) Ended() bool { return c.cmd.ProcessState.Success() }
+
 // Err is what the child has written to its standard error. It is to be read after
 // Kill or Wait only.
 func (c *Child) Err() string { return c.stderr.String() }

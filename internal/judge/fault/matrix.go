@@ -4,6 +4,7 @@ package fault
 func Matrix() []Row {
 	return []Row{
 		{ID: "F0", Title: "the judge itself, by eight seeded bugs", Package: "internal/judge/fault", Lane: Disk, Needs: []Need{Root, Loop, Strace}},
+		{ID: "F1", Title: "kill -9 at random moments and at every Nth system call", Package: "cmd/openclawssy", Lane: Disk},
 		{ID: "F15", Title: "data races, and what a long-lived process leaves open", Package: "cmd/openclawssy", Lane: CPU},
 	}
 }

@@ -1,0 +1,8 @@
+//go:build fault
+
+package main
+
+import "github.com/openclawssy/openclawssy/internal/judge"
+
+// children are the parts that this binary plays in the rows of the fault matrix.
+var children = map[string]judge.Part{"ingest": ingestPart, "life": lifePart, "day": dayPart}
