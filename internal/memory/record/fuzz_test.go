@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -171,6 +172,29 @@ func FuzzReadRecords(f *testing.F) {
 		}
 		if len(list)+len(got) > 0 && !reflect.DeepEqual(got, list) {
 			t.Fatalf("ReadRecords(%q) = %v, want %v", text, got, list)
+		}
+	})
+}
+
+// FuzzTTL: a record that is expired stays so, and a longer time to live never ends
+// earlier.
+func FuzzTTL(f *testing.F) {
+	for _, seed := range []string{"2026-03-01T00:00:00Z", "2026-03-01T00:00:00+14:00", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2026-03-01", "now", ""} {
+		f.Add(seed, int64(3600), int64(0), int64(1))
+		f.Add(seed, int64(-1), int64(1<<62), int64(1<<40))
+	}
+	f.Fuzz(func(t *testing.T, created string, ttl, at, later int64) {
+		const farthest = 253402300799 // the last second of the year 9999
+		now := time.Unix(((at%farthest)+farthest)%farthest, 0)
+		after := now.Add(time.Duration(((later % 1e9) + 1e9) % 1e9 * 1e9))
+		switch {
+		case expired(created, nil, now):
+			t.Fatal("it expires without a time to live")
+		case expired(created, &ttl, now) && !expired(created, &ttl, after):
+			t.Fatalf("%q with %d s is back at %s", created, ttl, after)
+		}
+		if longer := ttl + 1; longer > ttl && expired(created, &longer, now) && !expired(created, &ttl, now) {
+			t.Fatalf("%q: %d s end before %d s", created, longer, ttl)
 		}
 	})
 }
