@@ -17,7 +17,7 @@ import (
 // maintenance returns the service that keeps memories in order.
 func (h *house) maintenance(reports *report.Service) *maintenance.Service {
 	return maintenance.NewService(maintenance.Options{
-		Read: h.maintainable, Write: h.maintaining, Uses: h.recalledIn, Follow: h.followWorkspace, Compact: h.compact, Scheduled: reports.Scheduled,
+		Read: h.maintainable, Write: h.maintaining, Uses: h.recalledIn, Near: h.alike, Follow: h.followWorkspace, Compact: h.compact, Scheduled: reports.Scheduled,
 		Now: h.now, NewID: h.newID, Holder: process(),
 	})
 }

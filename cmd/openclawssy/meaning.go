@@ -13,6 +13,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/embed"
+	"github.com/openclawssy/openclawssy/internal/memory/maintenance"
 	"github.com/openclawssy/openclawssy/internal/memory/meaning"
 	"github.com/openclawssy/openclawssy/internal/memory/recall"
 	"github.com/openclawssy/openclawssy/internal/memory/vectors"
@@ -215,6 +216,31 @@ func (h *house) embedRest() {
 			h.log.Warn().Err(err).Str("agent", string(agent)).Msg("make vectors")
 		}
 	}
+}
+
+// alike finds memories for maintenance that may say the same.
+func (h *house) alike(ctx context.Context, agent memory.AgentID) ([]maintenance.Pair, error) {
+	found, err := h.meaning.Alike(ctx, agent)
+	pairs := make([]maintenance.Pair, len(found))
+	for i, p := range found {
+		pairs[i] = maintenance.Pair(p)
+	}
+	return pairs, err
+}
+
+// alikeWithin is how long a new memory waits to be held against others by its
+// vector: maintenance does so later in any case.
+const alikeWithin = 50 * time.Millisecond
+
+// alikeTo finds memories that may say the same as a new one.
+func (h *house) alikeTo(ctx context.Context, agent memory.AgentID, it memory.Item) []string {
+	ctx, cancel := context.WithTimeout(ctx, alikeWithin)
+	defer cancel()
+	handles, err := h.meaning.AlikeTo(ctx, agent, it)
+	if err != nil && !errors.Is(err, memory.ErrNotFound) && !errors.Is(err, memory.ErrUnavailable) && ctx.Err() == nil {
+		h.log.Warn().Err(err).Str("agent", string(agent)).Msg("hold a new memory against others by its vector")
+	}
+	return handles
 }
 
 // meant makes a question into what recall holds an agent's memories against.

@@ -41,6 +41,8 @@ func lines(changes []Change) string {
 // TestPlan makes plans as of 60 days after the items were stored.
 func TestPlan(t *testing.T) {
 	const tea = "The user likes green tea in the morning, without sugar."
+	const brief, river = "Anna lives in Lisbon.", "Anna lives in Lisbon, near the river and the sea."
+	both := title("Anna")
 	long := strings.Repeat("many words and yet again other ones ", 40)
 	for name, tc := range map[string]struct {
 		items []memory.Item
@@ -62,12 +64,19 @@ func TestPlan(t *testing.T) {
 		"what a file of the workspace says stays": {items: []memory.Item{item("1", tea, func(it *memory.Item) { it.Metadata = map[string]any{"workspace": map[string]any{"file": "MEMORY.md"}} }),
 			item("2", tea, importance(5))}, want: "merge MEM-1 MEM-2"},
 		"short contents need the same title": {items: []memory.Item{item("1", "green tea"), item("2", "green tea")}},
-		"vectors":                            {items: []memory.Item{item("1", "Anna lives in Porto."), item("2", "Porto is where Anna has her home.")}, near: []Pair{{"mem_1", "mem_2"}}, want: "merge MEM-1 MEM-2"},
-		"vectors do not count":               {items: []memory.Item{item("1", "Anna has 2 cats."), item("2", "Anna owns 3 cats now.")}, near: []Pair{{"mem_1", "mem_2"}}},
-		"stale":                              {items: []memory.Item{item("1", tea, importance(2)), item("2", "Anna lives in Porto.", importance(3))}, days: 46, set: func(s *Settings) { s.VerifyDays = 0 }, want: "archive MEM-1 importance 2, and not used since 2026-05-04"},
-		"not stale yet":                      {items: []memory.Item{item("1", tea, importance(1))}, days: 44},
-		"recalled since":                     {items: []memory.Item{item("1", tea, importance(2))}, days: 60, used: map[string]time.Time{"MEM-1": monday.Add(30 * day)}},
-		"never stale":                        {items: []memory.Item{item("1", tea, importance(1))}, days: 400, set: func(s *Settings) { s.StaleDays = 0 }},
+		"vectors, and the words agree":       {items: []memory.Item{item("1", brief, both), item("2", river, both)}, near: []Pair{{"MEM-1", "MEM-2"}}, want: "merge MEM-2 MEM-1"},
+		"no vectors":                         {items: []memory.Item{item("1", brief, both), item("2", river, both)}},
+		"vectors, and another person":        {items: []memory.Item{item("1", "Bob lives in Lisbon.", both), item("2", river, both)}, near: []Pair{{"MEM-1", "MEM-2"}}},
+		"vectors, and another number": {items: []memory.Item{item("1", "Anna has 2 cats in the flat.", both), item("2", "Anna has 3 cats in the flat.", both)}, near: []Pair{{"MEM-1", "MEM-2"}},
+			want: "verify MEM-1 contradicts MEM-2\nverify MEM-2 contradicts MEM-1"},
+		"vectors, and other words":   {items: []memory.Item{item("1", "Anna lives in Lisbon.", both), item("2", "Lisbon is where Anna was born.", both)}, near: []Pair{{"MEM-1", "MEM-2"}}},
+		"vectors, and another title": {items: []memory.Item{item("1", brief), item("2", river)}, near: []Pair{{"MEM-1", "MEM-2"}}},
+		"vectors, and less trust":    {items: []memory.Item{item("1", brief, both), item("2", river, both, trust(memory.TrustTool))}, near: []Pair{{"MEM-1", "MEM-2"}}},
+		"vectors of what is no more": {items: []memory.Item{item("1", brief, both)}, near: []Pair{{"MEM-1", "MEM-2"}}},
+		"stale":                      {items: []memory.Item{item("1", tea, importance(2)), item("2", "Anna lives in Porto.", importance(3))}, days: 46, set: func(s *Settings) { s.VerifyDays = 0 }, want: "archive MEM-1 importance 2, and not used since 2026-05-04"},
+		"not stale yet":              {items: []memory.Item{item("1", tea, importance(1))}, days: 44},
+		"recalled since":             {items: []memory.Item{item("1", tea, importance(2))}, days: 60, used: map[string]time.Time{"MEM-1": monday.Add(30 * day)}},
+		"never stale":                {items: []memory.Item{item("1", tea, importance(1))}, days: 400, set: func(s *Settings) { s.StaleDays = 0 }},
 		"tiers": {items: []memory.Item{item("1", tea, importance(2)), item("2", "Anna lives in Porto.", importance(3)), item("3", "Bob lives in Rome.", importance(4))}, days: 8,
 			set: func(s *Settings) { s.Retention = Tiers }, want: "archive MEM-1 importance 2, and not used since 2026-05-04"},
 		"tiers, later": {items: []memory.Item{item("1", "Anna lives in Porto.", importance(3)), item("2", "Bob lives in Rome.", importance(4))}, days: 400,
@@ -100,6 +109,32 @@ func TestPlan(t *testing.T) {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestADryRunSaysWhatTheRealOneDoes runs both over items that vectors propose.
+func TestADryRunSaysWhatTheRealOneDoes(t *testing.T) {
+	ctx, w := context.Background(), newWorld(t)
+	both := title("Anna")
+	w.put(t, item("1", "Anna lives in Lisbon.", both, rests("evt_1")), item("2", "Anna lives in Lisbon, near the river and the sea.", both, rests("evt_2")),
+		item("3", "Anna lives in Lisbon, with her parents and friends.", both), item("4", "Bob lives in Lisbon, near the river.", both), item("5", "Anna currently lives in Lisbon.", both))
+	for i := 1; i <= 5; i++ {
+		for j := i + 1; j <= 5; j++ {
+			w.near = append(w.near, Pair{fmt.Sprint("MEM-", i), fmt.Sprint("MEM-", j)})
+		}
+	}
+	dry, again, real := w.maintain(t, ctx, true), w.maintain(t, ctx, true), w.maintain(t, ctx, false)
+	if diff := cmp.Diff(lines(dry.Changes), lines(real.Changes)) + cmp.Diff(lines(dry.Changes), lines(again.Changes)); diff != "" || real.Skipped > 0 {
+		t.Errorf("dry and real (-dry +real):\n%s", diff)
+	}
+	if want := "merge MEM-2 MEM-1,MEM-5"; lines(real.Changes) != want {
+		t.Errorf("%s; want %s", lines(real.Changes), want)
+	}
+	if it := w.all(t)["mem_2"]; len(it.Evidence) != 2 || it.Content != "Anna lives in Lisbon, near the river and the sea." {
+		t.Errorf("%+v", it)
+	}
+	if more := w.maintain(t, ctx, false); len(more.Changes) > 0 {
+		t.Errorf("a second run: %s", lines(more.Changes))
 	}
 }
 
@@ -184,13 +219,16 @@ func TestMarksComeAndGo(t *testing.T) {
 func TestSomebodyChangesAnItemMeanwhile(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
 	w.put(t, item("1", "Anna lives in Porto.", confidence(.4)), item("2", "Bob lives in Rome.", confidence(.4)))
-	w.service.opts.Near = func(context.Context, memory.AgentID) ([]Pair, error) {
+	w.put(t, item("3", "Cleo lives in Oslo.", importance(1)))
+	w.service.opts.Uses = func(context.Context, memory.AgentID, time.Time) (map[string]time.Time, error) { // the items have been read by then
 		content := "Anna lives in Lisbon."
 		_, err := w.store.Update(ctx, working.UpdateRequest{Handle: "MEM-1", Content: &content})
 		return nil, err
 	}
+	w.clock.forward(46 * day)
+	w.agent.Settings.VerifyDays = 0
 	res := w.maintain(t, ctx, false)
-	if lines(res.Changes) != "verify MEM-2 low confidence" || res.Skipped != 1 {
+	if lines(res.Changes) != "archive MEM-3 importance 1, and not used since 2026-05-04\nverify MEM-2 low confidence" || res.Skipped != 1 {
 		t.Errorf("%+v", res)
 	}
 }

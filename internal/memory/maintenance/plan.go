@@ -42,13 +42,9 @@ const (
 // timeless are the kinds of what happened once: it does not grow old.
 var timeless = map[string]bool{memory.KindEvent: true, memory.KindDecision: true, memory.KindLesson: true}
 
-// settled are the kinds of which two that differ in a number can both be right:
-// they are about different times or things.
-var settled = map[string]bool{memory.KindEvent: true, memory.KindDecision: true, memory.KindLesson: true, memory.KindIssue: true,
-	memory.KindCommitment: true, memory.KindReminder: true}
-
-// Pair is two items that mean nearly the same by their vectors.
-type Pair struct{ A, B string } // ids
+// Pair is two items whose vectors are close: that is no proof that they say the
+// same, but worth a look.
+type Pair struct{ A, B string } // handles
 
 // Change is one thing that maintenance does.
 type Change struct {
@@ -89,7 +85,8 @@ func (e *entry) handle() string { return "MEM-" + strconv.FormatInt(e.number, 10
 // stays reports whether the entry is active once the plan is carried out.
 func (e *entry) stays() bool { return e.active && e.into < 0 && e.archived == "" }
 
-// Survey gathers what a plan needs to know of each item. It holds no content.
+// Survey gathers what a plan needs to know of each item. It holds the content only
+// of those that vectors say may be like another one.
 type Survey struct {
 	set     Settings
 	at      time.Time
@@ -98,6 +95,14 @@ type Survey struct {
 	entries []entry
 	bands   []membership
 	likes   working.Likener
+	near    []Pair
+	named   map[string]named // the items of near, by handle
+}
+
+// named is an item of a Pair.
+type named struct {
+	at      int32 // its entry; -1 where it has none
+	wording working.Wording
 }
 
 // membership is one item in one band.
@@ -106,9 +111,14 @@ type membership struct {
 	at   int32
 }
 
-// NewSurvey returns an empty survey as of a moment.
-func NewSurvey(set Settings, at time.Time, ground working.Ground) *Survey {
-	return &Survey{set: set, at: at, ground: ground, seed: maphash.MakeSeed()}
+// NewSurvey returns an empty survey as of a moment. near are items whose vectors
+// are close.
+func NewSurvey(set Settings, at time.Time, ground working.Ground, near []Pair) *Survey {
+	s := &Survey{set: set, at: at, ground: ground, seed: maphash.MakeSeed(), near: near, named: map[string]named{}}
+	for _, p := range near {
+		s.named[p.A], s.named[p.B] = named{at: -1}, named{at: -1}
+	}
+	return s
 }
 
 // Add takes an active or quarantined item into the survey. Items come in the order
@@ -132,6 +142,9 @@ func (s *Survey) Add(it memory.Item) error {
 		e.onParked = e.onParked || s.isParked(ev.Seq)
 	}
 	s.entries = append(s.entries, e)
+	if _, is := s.named[it.Handle]; is {
+		s.named[it.Handle] = named{at, working.WordingOf(it)}
+	}
 	return nil
 }
 
@@ -171,10 +184,10 @@ func (s *Survey) since() time.Time {
 }
 
 // Plan says what is to be done: merges, then archivals, then marks, each in the
-// order of handles. used says when items were last recalled, by handle; near are
-// items whose vectors are close. The same survey gives the same plan.
-func (s *Survey) Plan(used map[string]time.Time, near []Pair) []Change {
-	s.compare(near)
+// order of handles. used says when items were last recalled, by handle. The same
+// survey gives the same plan.
+func (s *Survey) Plan(used map[string]time.Time) []Change {
+	s.compare()
 	changes := s.merges()
 	for i := range s.entries {
 		if e := &s.entries[i]; e.stays() {
@@ -212,7 +225,7 @@ const window = 64
 
 // compare finds what says the same, and what says the contrary. Pairs that share a
 // band are compared, so the work grows with the items and not with their pairs.
-func (s *Survey) compare(near []Pair) {
+func (s *Survey) compare() {
 	same := map[int32][]int32{}
 	link := func(a, b int32) {
 		if !slices.Contains(same[a], b) {
@@ -241,26 +254,17 @@ func (s *Survey) compare(near []Pair) {
 		}
 		start = end
 	}
-	at := make(map[string]int32, 2*len(near))
-	for _, p := range near {
-		at[p.A], at[p.B] = -1, -1
-	}
-	for i := range s.entries {
-		if _, named := at[s.entries[i].id]; named {
-			at[s.entries[i].id] = int32(i)
-		}
-	}
-	for _, p := range near {
-		a, b := at[p.A], at[p.B]
-		if a >= 0 && b >= 0 && a != b && s.entries[a].kind == s.entries[b].kind && s.entries[a].like.Agrees(s.entries[b].like) {
-			link(a, b)
+	for _, p := range s.near {
+		a, b := s.named[p.A], s.named[p.B]
+		if a.at >= 0 && b.at >= 0 && a.at != b.at && (a.wording.Covers(b.wording) || b.wording.Covers(a.wording)) {
+			link(a.at, b.at)
 		}
 	}
 	s.settle(same)
 }
 
 func isContrary(x, y *entry) bool {
-	return x.like.Contrary(y.like) && !(settled[x.kind] || settled[y.kind])
+	return x.like.Contrary(y.like) && !(working.Settled(x.kind) || working.Settled(y.kind))
 }
 
 // settle lets the best of items that say the same take the place of the others

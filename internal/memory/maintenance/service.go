@@ -45,8 +45,9 @@ type Agent struct {
 // to a time.
 type Uses func(ctx context.Context, agent memory.AgentID, since time.Time) (map[string]time.Time, error)
 
-// Near finds pairs of active items whose vectors are so close that they mean the
-// same; how close that is, the embedder's owner says.
+// Near finds pairs of items whose vectors are close. Whether they say the same, their
+// words tell; with none there is only less to look at. The order does not matter, but
+// is the same as long as the vectors are.
 type Near func(ctx context.Context, agent memory.AgentID) ([]Pair, error)
 
 // Followed is what came of following the workspace that an agent lives in.
@@ -190,7 +191,13 @@ func (r *run) plan(ctx context.Context) error {
 	if r.res.AsOf, err = r.asOf(ctx, ground); err != nil {
 		return err
 	}
-	survey := NewSurvey(r.Settings, r.res.AsOf, ground)
+	var near []Pair
+	if r.opts.Near != nil {
+		if near, err = r.opts.Near(ctx, r.agent); err != nil {
+			return fmt.Errorf("look for memories that mean the same: %w", err)
+		}
+	}
+	survey := NewSurvey(r.Settings, r.res.AsOf, ground, near)
 	r.marks = map[string][]string{}
 	err = r.Store.Survey(ctx, func(it memory.Item) error {
 		if r.res.Looked++; r.res.Looked%1000 == 0 {
@@ -204,11 +211,13 @@ func (r *run) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	used, near, err := r.ask(ctx, survey)
-	if err != nil {
-		return err
+	var used map[string]time.Time
+	if r.opts.Uses != nil && survey.MayBeStale() {
+		if used, err = r.opts.Uses(ctx, r.agent, survey.since()); err != nil {
+			return fmt.Errorf("look up which memories were used: %w", err)
+		}
 	}
-	r.res.Changes = append(r.res.Changes, survey.Plan(used, near)...)
+	r.res.Changes = append(r.res.Changes, survey.Plan(used)...)
 	r.find(r.res.Changes)
 	if r.Settings.PackAfter > 0 {
 		list, err := r.Log.Packable(r.packBefore())
@@ -251,21 +260,6 @@ func (r *run) asOf(ctx context.Context, ground working.Ground) (time.Time, error
 
 // lookBack is how many events the last turn is looked for in.
 const lookBack = 200
-
-// ask asks others what matters for the plan.
-func (r *run) ask(ctx context.Context, survey *Survey) (used map[string]time.Time, near []Pair, err error) {
-	if r.opts.Uses != nil && survey.MayBeStale() {
-		if used, err = r.opts.Uses(ctx, r.agent, survey.since()); err != nil {
-			return nil, nil, fmt.Errorf("look up which memories were used: %w", err)
-		}
-	}
-	if r.opts.Near != nil {
-		if near, err = r.opts.Near(ctx, r.agent); err != nil {
-			return nil, nil, fmt.Errorf("look for memories that mean the same: %w", err)
-		}
-	}
-	return used, near, nil
-}
 
 // find lists what the changes newly mark.
 func (r *run) find(changes []Change) {

@@ -131,17 +131,12 @@ func (s *Service) Warm(ctx context.Context, agent memory.AgentID) error {
 		return err
 	}
 	defer release()
-	id := ""
-	if src.Embedder != nil {
-		id = src.Embedder.ModelID()
-	} else if id, _, err = current(ctx, v, true); err != nil && !errors.Is(err, memory.ErrNotFound) {
-		return err
+	id, err := modelOf(ctx, v, src)
+	if err == nil {
+		_, err = v.Index(ctx, id)
 	}
-	if id == "" {
+	if errors.Is(err, memory.ErrNotFound) {
 		return nil
 	}
-	if _, err := v.Index(ctx, id); err != nil && !errors.Is(err, memory.ErrNotFound) {
-		return err
-	}
-	return nil
+	return err
 }

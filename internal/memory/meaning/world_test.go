@@ -43,6 +43,8 @@ type world struct {
 	meaning *meaning.Service
 	client  *embed.Client
 	source  meaning.Source
+	// alikeErr is why the last new item was held against no others by its vector.
+	alikeErr error
 }
 
 // openWorld opens what is in dir. With no url the built-in model makes the
@@ -65,7 +67,12 @@ func openWorld(ctx context.Context, dir, url, model string) (w *world, err error
 	if w.archive, err = archive.Open(ctx, filepath.Join(dir, "archive.db"), archive.Options{Redact: red, Now: time.Now}); err != nil {
 		return w, err
 	}
-	if w.items, err = working.Open(ctx, dir, working.Options{Agent: agent, Log: w.log, Redact: red, Now: time.Now, NewID: newID}); err != nil {
+	if w.items, err = working.Open(ctx, dir, working.Options{Agent: agent, Log: w.log, Redact: red, Now: time.Now, NewID: newID,
+		Alike: func(ctx context.Context, it memory.Item) []string {
+			var handles []string
+			handles, w.alikeErr = w.meaning.AlikeTo(ctx, agent, it)
+			return handles
+		}}); err != nil {
 		return w, err
 	}
 	if w.vectors, err = vectors.Open(ctx, filepath.Join(dir, vectors.FileName), vectors.Options{Now: time.Now}); err != nil {

@@ -464,6 +464,47 @@ func (s *Store) Index(ctx context.Context, model string) (*scan.Index, error) {
 	return now.index, nil
 }
 
+// Items returns the vectors of a model that are of items, in memory of their own,
+// which the caller keeps; ErrNotFound for a model that is not ready.
+func (s *Store) Items(ctx context.Context, model string) (*scan.Index, error) {
+	m, err := s.Model(ctx, model)
+	if err != nil {
+		return nil, err
+	}
+	if !m.Ready {
+		return nil, memory.Errorf(memory.ErrNotFound, "the vectors of %s are not complete yet", model)
+	}
+	x, err := scan.New(m.Dims)
+	if err != nil {
+		return nil, err
+	}
+	err = s.db.View(ctx, func(tx *sql.Tx) error {
+		return x.Load(func(put func(int64, []float32) error) error {
+			return each(ctx, tx, m.Dims, scan.Floats, put, "SELECT id, floats FROM floats WHERE model = (SELECT n FROM models WHERE id = ?) AND id % 2 = 1 ORDER BY id", model)
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("load vectors of items of %s: %w", model, err)
+	}
+	return x, nil
+}
+
+// OfText returns the vector that a model has made of a text; ErrNotFound for none.
+func (s *Store) OfText(ctx context.Context, model string, hash Hash) ([]float32, error) {
+	var blob []byte
+	err := s.db.View(ctx, func(tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, `SELECT f.floats FROM codes c JOIN floats f ON f.model = c.model AND f.id = c.id
+			WHERE c.model = (SELECT n FROM models WHERE id = ?) AND c.hash = ? LIMIT 1`, model, hash[:]).Scan(&blob)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, memory.Errorf(memory.ErrNotFound, "%s has made no vector of the text", model)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return scan.Floats(nil, blob)
+}
+
 // rows hands over the vectors of a model that are newer than a version.
 func (s *Store) rows(ctx context.Context, tx *sql.Tx, model string, newer int64, dims int, put func(int64, []float32) error) error {
 	query, decode := "SELECT id, floats FROM floats WHERE model = (SELECT n FROM models WHERE id = ?) ORDER BY id", scan.Floats
@@ -476,6 +517,11 @@ func (s *Store) rows(ctx context.Context, tx *sql.Tx, model string, newer int64,
 	case s.opts.Short:
 		query, decode = "SELECT id, code FROM codes WHERE model = (SELECT n FROM models WHERE id = ?) ORDER BY id", scan.Code
 	}
+	return each(ctx, tx, dims, decode, put, query, args...)
+}
+
+// each hands over the vectors that a query selects, an id and a blob each.
+func each(ctx context.Context, tx *sql.Tx, dims int, decode func([]float32, []byte) ([]float32, error), put func(int64, []float32) error, query string, args ...any) error {
 	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err

@@ -33,9 +33,12 @@ type Batch struct {
 // alone, and the record says why. The answer is ErrConflict, and nothing has
 // changed, where the lease was lost or the range was dealt with meanwhile.
 func (s *Store) Apply(ctx context.Context, b Batch) (memory.Checkpoint, error) {
+	items := make([]memory.Item, len(b.Entries))
 	for i := range b.Entries {
 		s.redactItem(&b.Entries[i].Item)
+		items[i] = b.Entries[i].Item
 	}
+	alike := s.alike(ctx, items...)
 	var record memory.Checkpoint
 	err := s.commit(ctx, func(ctx context.Context, p *plan) (*memory.Change, error) {
 		if err := holds(ctx, p.tx, b.Lease); err != nil {
@@ -44,6 +47,7 @@ func (s *Store) Apply(ctx context.Context, b Batch) (memory.Checkpoint, error) {
 		if err := stillOpen(ctx, p.tx, b.Record); err != nil {
 			return nil, err
 		}
+		p.alike = alike
 		a := &applied{plan: p, record: emptyLists(b.Record), final: map[string]string{}}
 		for _, e := range b.Entries {
 			if err := a.entry(ctx, e); err != nil {

@@ -215,19 +215,6 @@ func (a Likeness) turns() int {
 	return n
 }
 
-// Agrees reports whether nothing in the words of a and b keeps them from saying
-// the same in other words: the same numbers and turning words, in the same order.
-func (a Likeness) Agrees(b Likeness) bool {
-	if !a.together(b) || a.words == nil || b.words == nil {
-		return false
-	}
-	return slices.Equal(a.flagged(), b.flagged())
-}
-
-func (a Likeness) flagged() []term {
-	return slices.DeleteFunc(slices.Clone(a.words), func(w term) bool { return w.flags&changesMeaning == 0 })
-}
-
 // together reports whether both can hold at the same time.
 func (a Likeness) together(b Likeness) bool {
 	return sameDays(a.from, b.from) && sameDays(a.to, b.to)

@@ -26,6 +26,7 @@ type plan struct {
 	added  map[string][]string    // ids of the new items, by content
 	bands  map[int64][]string     // ids of the first banded ones of order that are new, by band
 	banded int
+	alike  map[string][]string // handles that Options.Alike has proposed, by the id of a new item
 }
 
 func newPlan(ctx context.Context, tx *sql.Tx, at time.Time) (*plan, error) {
@@ -135,6 +136,31 @@ func (p *plan) duplicate(ctx context.Context, it memory.Item) (*memory.Item, err
 		}
 		if isLive(c) && like.Same(LikenessOf(c)) {
 			return &c, nil
+		}
+	}
+	return p.restated(ctx, it)
+}
+
+// restated returns one of the items proposed for it that says the same, as far as
+// every word tells; nil for none.
+func (p *plan) restated(ctx context.Context, it memory.Item) (*memory.Item, error) {
+	if len(p.alike[it.ID]) == 0 {
+		return nil, nil
+	}
+	wording := WordingOf(it)
+	for _, handle := range p.alike[it.ID] {
+		other, err := find(ctx, p.tx, handle)
+		if isNone(err) {
+			continue // proposals may be old
+		}
+		if err != nil {
+			return nil, err
+		}
+		if touched, here := p.items[other.ID]; here {
+			other = *touched
+		}
+		if w := WordingOf(other); w.Covers(wording) || wording.Covers(w) {
+			return &other, nil
 		}
 	}
 	return nil, nil

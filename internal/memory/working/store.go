@@ -56,7 +56,7 @@ type redactor interface {
 	Value(any) any
 }
 
-// Options are what a Store works with. All but Changed and MaxItems are required.
+// Options are what a Store works with. All but Changed, Alike and MaxItems are required.
 type Options struct {
 	Agent  memory.AgentID
 	Log    changeLog
@@ -66,6 +66,10 @@ type Options struct {
 	// Changed is called after each change that this store has made, when it is
 	// applied. It must return at once. It may be nil.
 	Changed func()
+	// Alike proposes stored items that may say the same as a new one: handles, the
+	// likeliest first. It is asked before a change is made, must answer soon, and
+	// says nothing where it does not know. It may be nil.
+	Alike func(ctx context.Context, it memory.Item) []string
 	// MaxItems caps the active items: a change that exceeds it archives those of
 	// lowest value, and names them. 0 is no cap.
 	MaxItems int

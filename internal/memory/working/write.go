@@ -69,7 +69,9 @@ func (s *Store) write(ctx context.Context, in WriteRequest, action, why string, 
 	}
 	var res WriteResult
 	var id string
+	alike := s.alike(ctx, it)
 	err = s.commit(ctx, func(ctx context.Context, p *plan) (*memory.Change, error) {
+		p.alike = alike
 		placed, outcome, err := p.place(ctx, it)
 		if err != nil {
 			return nil, err
@@ -95,6 +97,18 @@ func (s *Store) write(ctx context.Context, in WriteRequest, action, why string, 
 	now, err := s.Get(ctx, GetRequest{Handle: id})
 	res.Item = now.Item
 	return res, err
+}
+
+// alike asks what the store may hold already of new items, by their ids.
+func (s *Store) alike(ctx context.Context, items ...memory.Item) map[string][]string {
+	if s.opts.Alike == nil {
+		return nil
+	}
+	proposed := map[string][]string{}
+	for _, it := range items {
+		proposed[it.ID] = s.opts.Alike(ctx, it)
+	}
+	return proposed
 }
 
 func checkItem(it memory.Item) error {

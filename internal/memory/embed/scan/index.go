@@ -2,6 +2,8 @@ package scan
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -88,6 +90,13 @@ func (x *Index) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return len(x.at)
+}
+
+// IDs returns the ids of all vectors, in ascending order.
+func (x *Index) IDs() []int64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return slices.Sorted(maps.Keys(x.at))
 }
 
 // Slow says that the index has outgrown a scan: it still finds the nearest
