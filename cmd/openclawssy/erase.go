@@ -13,6 +13,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/checkpoint"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
+	"github.com/openclawssy/openclawssy/internal/message"
 	"github.com/openclawssy/openclawssy/internal/workspace/index"
 )
 
@@ -67,7 +68,7 @@ func (h *house) endErasure(ctx context.Context, agent memory.AgentID) {
 
 // forgotten takes the vectors of what is recalled no more, and what a forgotten
 // memory said out of the log, and out of what the graph was told of tools and messages.
-func (h *house) forgotten(ctx context.Context, agent memory.AgentID, was memory.Item, told []int64) error {
+func (h *house) forgotten(ctx context.Context, agent memory.AgentID, gone working.Forgotten) error {
 	ctx, done, err := h.hold(erasure.Files)(ctx, agent)
 	if err != nil {
 		return err
@@ -76,12 +77,14 @@ func (h *house) forgotten(ctx context.Context, agent memory.AgentID, was memory.
 	if err := h.meaning.Follow(ctx, agent); err != nil {
 		return memory.WithHint(fmt.Errorf("it is forgotten, but its vector may still be there: %w", err), "forget it again")
 	}
-	t := care.Forgetting(was)
-	if err := h.erasure.Blot(ctx, agent, t, told); err != nil {
+	t := care.Forgetting(gone)
+	if err := h.erasure.Blot(ctx, agent, t, gone.Told); err != nil {
 		return memory.WithHint(fmt.Errorf("it is forgotten, but its text may still stand in the event log: %w", err), "forget it again")
 	}
-	for _, ev := range was.Evidence {
-		t.Texts = append(t.Texts, erasure.Needles(ev.Quote)...)
+	for _, it := range gone.Items {
+		for _, ev := range it.Evidence {
+			t.Texts = append(t.Texts, erasure.Needles(ev.Quote)...)
+		}
 	}
 	t.Prepare()
 	if t.Finder().Empty() {
@@ -262,7 +265,7 @@ func (h *house) eraseMessages(ctx context.Context, agent memory.AgentID, t *eras
 		return 0, err
 	}
 	defer release()
-	return store.Erase(ctx, t.Finder().In, t.Item, t.Session)
+	return store.Erase(ctx, func(b []byte) bool { return t.Finder().In(b) || t.Names(b) }, func(r message.Ref) bool { return t.Tells(r.ID, r.Text) }, t.Session)
 }
 
 // eraseWorkspaceIndex deletes the index of the agent's workspace where it holds

@@ -458,6 +458,41 @@ func (w *world) sound(what any) {
 	}
 }
 
+// history is what happens in a world, and what is then erased.
+type history struct {
+	seed          uint64
+	steps         []int
+	first, second int // selectors
+}
+
+func (x history) live(t require, dir string) {
+	w := newWorld(t, filepath.Join(dir, "home"), x.seed)
+	w.say("session-0", false)
+	w.importChat("import-0", 2)
+	for _, kind := range x.steps {
+		w.step(kind)
+	}
+	w.call("memory", "checkpoint")
+	w.check(x.first)
+	w.say("session-1", false) // it goes on
+	w.call("memory", "checkpoint")
+	w.check(x.second)
+}
+
+// TestErasureOfHistoriesThatLeftSomething goes through histories in which something
+// was left.
+func TestErasureOfHistoriesThatLeftSomething(t *testing.T) {
+	for name, x := range map[string]history{
+		// What replaced a memory quoted it, and was itself replaced by one that said the
+		// same as the first; that went with an erasure, and then the session of it.
+		"a note of a memory that has gone": {seed: 0x78a9, steps: []int{8, 4, 14, 3, 1, 5, 5, 7, 13, 1, 12, 0, 14, 3, 1, 0, 11, 7, 0, 0, 2, 13, 1, 14}, first: 1, second: 0},
+		// An answer that goes quoted the end of a memory and the beginning of its note.
+		"a quotation across a note": {seed: 0x8799, steps: []int{1, 5, 2, 5, 2, 2, 9, 14, 10, 2, 7, 4, 14, 12, 2, 1, 5, 14, 0, 1, 2}, first: 1, second: 2},
+	} {
+		t.Run(name, func(t *testing.T) { x.live(t, t.TempDir()) })
+	}
+}
+
 // TestErasureLeavesNothingAndTakesNothingElse makes histories of every kind and
 // erases from them by every selector.
 func TestErasureLeavesNothingAndTakesNothingElse(t *testing.T) {
@@ -482,21 +517,60 @@ func TestErasureLeavesNothingAndTakesNothingElse(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		w := newWorld(r, filepath.Join(dir, "home"), rapid.Uint64().Draw(r, "seed"))
-		w.say("session-0", false)
-		w.importChat("import-0", 2)
-		for _, kind := range rapid.SliceOfN(rapid.IntRange(0, 14), 8, 24).Draw(r, "steps") {
-			w.step(kind)
+		x := history{
+			seed:   rapid.Uint64().Draw(r, "seed"),
+			steps:  rapid.SliceOfN(rapid.IntRange(0, 14), 8, 24).Draw(r, "steps"),
+			first:  rapid.IntRange(0, 4).Draw(r, "selector"),
+			second: rapid.IntRange(0, 4).Draw(r, "second selector"),
 		}
-		w.call("memory", "checkpoint")
-		w.check(rapid.IntRange(0, 4).Draw(r, "selector"))
-		w.say("session-1", false) // it goes on
-		w.call("memory", "checkpoint")
-		w.check(rapid.IntRange(0, 4).Draw(r, "second selector"))
+		x.live(r, dir)
 		if err := os.RemoveAll(dir); err != nil {
 			r.Fatal(err)
 		}
 	})
+}
+
+// TestErasureFindsWhatWasMadeOfAForgottenMemory forgets memories whose words are not
+// those of the turn, and then erases the session: answers elsewhere that told of them,
+// and what took their place, are found by their handles.
+func TestErasureFindsWhatWasMadeOfAForgottenMemory(t *testing.T) {
+	w := newWorld(t, filepath.Join(t.TempDir(), "home"), 3)
+	word, later := w.word(), w.word()
+	w.say("other", false)
+	w.call("ask", "--session", "secret", "I moved to "+word+" with my two cats.")
+	w.call("memory", "checkpoint")
+	w.now = w.now.Add(time.Hour)
+	w.call("ask", "--session", "other", "Where do I live?")
+	w.now = w.now.Add(time.Hour)
+	w.call("ask", "--session", "other", "I moved to "+later+" with my two cats.")
+	w.call("memory", "checkpoint")
+	w.call("memory", "report")
+	told := 0
+	for _, e := range w.log() {
+		if e.SessionID == "other" && e.Type == memory.AssistantOutput && strings.Contains(e.Text, word) {
+			told++
+		}
+	}
+	if told == 0 {
+		t.Fatal("no answer of the other session tells of it")
+	}
+	for _, it := range w.items("all") {
+		if strings.Contains(it.Title, word) {
+			w.call("memory", "forget", it.Handle)
+		}
+	}
+	for _, it := range w.items("all") {
+		if strings.Contains(it.Title+it.Content, word) {
+			t.Errorf("%s still says %q", it.Handle, it.Content)
+		}
+	}
+	w.sound("forgotten")
+	w.call("memory", "erase", "--session", "secret", "--yes")
+	w.gone("erased", []string{word})
+	w.sound("erased")
+	if _, episodes := w.found(later); len(episodes) == 0 {
+		t.Error("what the other session said is not found any more")
+	}
 }
 
 // TestForgettingReadsTheLogWhereItMust forgets a memory that was changed often, one

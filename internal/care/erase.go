@@ -240,6 +240,16 @@ func (s *Erasure) plan(ctx context.Context, agent memory.AgentID, in EraseReques
 	}
 	defer release()
 	p := newPlanner(log)
+	turns, releaseTurns, err := s.Archives(ctx, agent)
+	switch {
+	case err == nil:
+		defer releaseTurns()
+		p.passages = turns.Passages
+	case !errors.Is(err, memory.ErrNotFound):
+		return nil, nil, err
+	default:
+		p.passages = func(context.Context, []string) (map[string][]int64, error) { return nil, nil }
+	}
 	if err := s.aim(ctx, agent, p, in); err != nil {
 		return nil, nil, err
 	}
@@ -257,18 +267,16 @@ func (s *Erasure) plan(ctx context.Context, agent memory.AgentID, in EraseReques
 	if in.Event != "" && len(t.Events) == 0 {
 		return nil, nil, memory.WithHint(memory.Errorf(memory.ErrNotFound, "there is no event %s to erase", in.Event), "openclawssy memory search --scope episodes shows handles")
 	}
-	if err := s.addPassages(ctx, agent, t); err != nil {
-		return nil, nil, err
-	}
 	store, releaseItems, err := s.Items(ctx, agent)
-	if errors.Is(err, memory.ErrNotFound) {
-		return p, t, nil
-	}
-	if err != nil {
+	switch {
+	case err == nil:
+		defer releaseItems()
+	case errors.Is(err, memory.ErrNotFound):
+		store = nil
+	default:
 		return nil, nil, err
 	}
-	defer releaseItems()
-	return p, t, curable(ctx, t, store)
+	return p, t, p.inherit(ctx, t, store)
 }
 
 // aim tells the planner what was asked for.
@@ -316,38 +324,6 @@ func (s *Erasure) eventID(ctx context.Context, agent memory.AgentID, name string
 	}
 	defer release()
 	return a.EventOf(ctx, strings.ToUpper(name))
-}
-
-// addPassages fills in how many passages each event has in the archive, and their
-// handles.
-func (s *Erasure) addPassages(ctx context.Context, agent memory.AgentID, t *erasure.Target) error {
-	a, release, err := s.Archives(ctx, agent)
-	if errors.Is(err, memory.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer release()
-	const atOnce = 10_000
-	for from := 0; from < len(t.Events); from += atOnce {
-		part := t.Events[from:min(from+atOnce, len(t.Events))]
-		ids := make([]string, len(part))
-		for i, e := range part {
-			ids[i] = e.ID
-		}
-		passages, err := a.Passages(ctx, ids)
-		if err != nil {
-			return err
-		}
-		for i := range part {
-			numbers := passages[part[i].ID]
-			part[i].Passages = len(numbers)
-			t.Episodes = append(t.Episodes, numbers...)
-		}
-	}
-	t.Prepare()
-	return nil
 }
 
 func (s *Erasure) result(agent memory.AgentID, t *erasure.Target) EraseResult {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +36,8 @@ const (
 // memory once, and of the rest what holds something that is looked for.
 type planner struct {
 	log *events.Reader
+	// passages returns the numbers of events' EVT handles, by id of the event.
+	passages func(ctx context.Context, ids []string) (map[string][]int64, error)
 	// What was asked for: one of these, and the others are zero.
 	session string
 	item    string // id of a memory
@@ -43,6 +47,11 @@ type planner struct {
 
 	events   map[string]memory.Event // that go, by id, without text
 	items    map[string]*known       // every memory there ever was, by id
+	lineage  *working.Lineage        // of all of them
+	episodes map[string][]int64      // numbers of the EVT handles of events that go, by id of the event
+	handles  map[string]bool         // of memories and passages that go
+	heirs    map[string]bool         // of memories whose notes may carry what goes
+	repeats  map[string]bool         // ids of the answers that a memory that goes was forgotten with
 	goes     map[string]bool         // ids of the memories that go
 	cleaned  map[string]bool
 	stays    map[string]bool // sessions of which something stays
@@ -57,14 +66,16 @@ type planner struct {
 type known struct {
 	handle   string
 	evidence map[string]bool // ids of events, of all versions
-	texts    []string        // of all versions
+	texts    []string        // of all versions, their own
+	noted    []string        // those with a note, whole
 	sessions map[string]bool // in which versions were written
+	repeats  []string        // ids of events that were suppressed when it was forgotten
 	created  time.Time
-	alive    bool
 }
 
 func newPlanner(log *events.Reader) *planner {
 	return &planner{log: log, events: map[string]memory.Event{}, items: map[string]*known{}, goes: map[string]bool{}, cleaned: map[string]bool{},
+		lineage: working.NewLineage(), episodes: map[string][]int64{}, handles: map[string]bool{}, heirs: map[string]bool{}, repeats: map[string]bool{},
 		stays: map[string]bool{}, runsStay: map[string]bool{}, needles: map[string]voice{}, shared: map[string]bool{}}
 }
 
@@ -95,6 +106,9 @@ func (p *planner) run(ctx context.Context) (*erasure.Target, error) {
 	p.selectItems()
 	for range maxPasses {
 		before := len(p.events) + len(p.goes)
+		if err := p.name(ctx); err != nil {
+			return nil, err
+		}
 		p.shared, p.cleaned, p.stays, p.runsStay = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 		if err := p.followEchoes(ctx); err != nil {
 			return nil, err
@@ -104,7 +118,52 @@ func (p *planner) run(ctx context.Context) (*erasure.Target, error) {
 			break
 		}
 	}
+	if err := p.name(ctx); err != nil {
+		return nil, err
+	}
 	return p.target(), nil
+}
+
+const namedAtOnce = 10_000
+
+// name notes by which handles answers may cite what goes: those repeat it, in
+// whatever words.
+func (p *planner) name(ctx context.Context) error {
+	var ids []string
+	for id := range p.events {
+		if _, known := p.episodes[id]; !known {
+			ids = append(ids, id)
+		}
+	}
+	for part := range slices.Chunk(ids, namedAtOnce) {
+		passages, err := p.passages(ctx, part)
+		if err != nil {
+			return err
+		}
+		for _, id := range part {
+			p.episodes[id] = passages[id]
+			for _, n := range passages[id] {
+				p.handles["EVT-"+strconv.FormatInt(n, 10)] = true
+			}
+		}
+	}
+	for id := range p.goes {
+		p.handles[p.items[id].handle] = true
+		for _, event := range p.items[id].repeats {
+			p.repeats[event] = !p.items[id].evidence[event] // which says it by itself
+		}
+	}
+	for _, id := range p.lineage.Heirs(slices.Collect(maps.Keys(p.goes))) {
+		if k := p.items[id]; k != nil {
+			p.heirs[k.handle] = true
+		}
+	}
+	return nil
+}
+
+// cites reports whether an event that is no person's names something that goes.
+func (p *planner) cites(h *events.Head) bool {
+	return h.Type.IsTurn() && h.Type != memory.UserMessage && (p.repeats[string(h.ID)] || erasure.Cites(h.Line, p.handles, p.heirs))
 }
 
 // changeIn reads the change that an event carries; false where there is none that
@@ -140,13 +199,21 @@ func (p *planner) readItem(h *events.Head) error {
 			k = &known{handle: it.Handle, evidence: map[string]bool{}, sessions: map[string]bool{}, created: it.CreatedAt}
 			p.items[it.ID] = k
 		}
-		k.alive = it.Status != memory.Forgotten
+		p.lineage.Add(it)
+		if ch.Action == working.ActionForget && it.Status == memory.Forgotten {
+			k.repeats = append(k.repeats, ch.Suppress...)
+		}
 		if e.SessionID != "" {
 			k.sessions[e.SessionID] = true
 		}
 		for _, text := range textsOf(it) {
 			if !slices.Contains(k.texts, text) {
 				k.texts = append(k.texts, text)
+			}
+		}
+		for _, text := range []string{it.Title, it.Content} {
+			if _, note := memory.CutNote(text); note != "" && !slices.Contains(k.noted, text) {
+				k.noted = append(k.noted, text)
 			}
 		}
 		for _, ev := range it.Evidence {
@@ -156,10 +223,11 @@ func (p *planner) readItem(h *events.Head) error {
 	return nil
 }
 
+// textsOf are the texts of an item that are its own: its note says what another said.
 func textsOf(it memory.Item) []string {
 	var out []string
 	for _, s := range []string{it.Title, it.Content} {
-		if s != "" {
+		if s, _ = memory.CutNote(s); s != "" && s != erasure.Mark {
 			out = append(out, s)
 		}
 	}
@@ -300,6 +368,7 @@ func (p *planner) followEchoes(ctx context.Context) error {
 		needles []int
 	}
 	var echoes []echo
+	var citing []memory.Event
 	quoting := map[string][]int{} // by memory
 	for id, k := range p.items {
 		if !p.goes[id] {
@@ -310,8 +379,8 @@ func (p *planner) followEchoes(ctx context.Context) error {
 		if _, goes := p.events[string(h.ID)]; goes || isBook(h.Type) {
 			return nil
 		}
-		hit := finder.In(h.Line)
-		if !hit && !(h.Type.IsTurn() && p.first(h)) {
+		hit, cites := finder.In(h.Line), p.cites(h)
+		if !hit && !cites && !(h.Type.IsTurn() && p.first(h)) {
 			return nil
 		}
 		e, err := h.Event()
@@ -319,6 +388,10 @@ func (p *planner) followEchoes(ctx context.Context) error {
 			return nil // Read reports the damage
 		}
 		if _, gone := e.Erased(); gone {
+			return nil
+		}
+		if cites {
+			citing = append(citing, e)
 			return nil
 		}
 		if e.Type.IsTurn() {
@@ -343,6 +416,9 @@ func (p *planner) followEchoes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for i := range citing {
+		p.take(&citing[i])
+	}
 	for _, x := range echoes {
 		for _, n := range x.needles {
 			if p.needles[p.texts[n]] == answered {
@@ -351,14 +427,23 @@ func (p *planner) followEchoes(ctx context.Context) error {
 		}
 	}
 	own := func(n int) bool { return !p.shared[p.texts[n]] }
+	for id, needles := range quoting {
+		noted := strings.Join(p.items[id].noted, "\n")
+		if slices.ContainsFunc(needles, func(n int) bool { return own(n) && p.needles[p.texts[n]] == said }) ||
+			p.match != "" && strings.Contains(strings.ToLower(noted), p.match) {
+			p.cleaned[id] = true
+			continue
+		}
+		if !p.heirs[p.items[id].handle] {
+			needles = append(needles, found(finder, noted)...)
+		}
+		for _, n := range needles { // an answer has it from this memory, which stays
+			p.shared[p.texts[n]] = p.shared[p.texts[n]] || p.needles[p.texts[n]] == answered
+		}
+	}
 	for _, x := range echoes {
 		if slices.ContainsFunc(x.needles, own) {
 			p.take(&x.event)
-		}
-	}
-	for id, needles := range quoting {
-		if slices.ContainsFunc(needles, own) {
-			p.cleaned[id] = true
 		}
 	}
 	return nil
@@ -386,7 +471,9 @@ func (p *planner) target() *erasure.Target {
 	t := &erasure.Target{Match: p.match, Before: p.before}
 	runs, sessions := map[string]bool{}, map[string]bool{}
 	for _, e := range p.events {
-		t.Events = append(t.Events, erasure.Event{Seq: e.Seq, ID: e.ID})
+		numbers := p.episodes[e.ID]
+		t.Events = append(t.Events, erasure.Event{Seq: e.Seq, ID: e.ID, Passages: len(numbers)})
+		t.Episodes = append(t.Episodes, numbers...)
 		if e.RunID != "" && !p.runsStay[e.RunID] {
 			runs[e.RunID] = true
 		}
@@ -404,11 +491,8 @@ func (p *planner) target() *erasure.Target {
 			t.Cleaned = append(t.Cleaned, erasure.Item{ID: id, Handle: p.items[id].handle})
 		}
 	}
-	for _, list := range []*[]erasure.Item{&t.Items, &t.Cleaned} {
-		slices.SortFunc(*list, func(a, b erasure.Item) int {
-			return len(a.Handle)*10 - len(b.Handle)*10 + strings.Compare(a.Handle, b.Handle)
-		})
-	}
+	sortItems(t.Items)
+	sortItems(t.Cleaned)
 	for _, text := range p.texts {
 		if !p.shared[text] {
 			t.Texts = append(t.Texts, text)
@@ -427,27 +511,53 @@ func sorted(set map[string]bool) []string {
 	return list
 }
 
-// curable moves the memories of Cleaned that say what goes as they are now, and
-// not only about the one that they took the place of, to Items.
-func curable(ctx context.Context, t *erasure.Target, store *working.Store) error {
-	var stay []erasure.Item
-	for _, it := range t.Cleaned {
-		now, err := store.Get(ctx, working.GetRequest{Handle: it.ID})
-		if errors.Is(err, memory.ErrNotFound) {
-			continue
+// inherit adds to those that are cleaned the memories whose notes may carry words of
+// what goes, and moves to those that go what says it as it is now, and not only in its
+// note. store is nil where there is none.
+func (p *planner) inherit(ctx context.Context, t *erasure.Target, store *working.Store) error {
+	for moved := true; moved; {
+		moved = false
+		goes := make([]string, len(t.Items))
+		for i, it := range t.Items {
+			goes[i] = it.ID
 		}
-		if err != nil {
-			return err
+		for _, id := range p.lineage.Heirs(goes) {
+			if !slices.ContainsFunc(t.Cleaned, func(it erasure.Item) bool { return it.ID == id }) && p.items[id] != nil {
+				t.Cleaned = append(t.Cleaned, erasure.Item{ID: id, Handle: p.items[id].handle})
+			}
 		}
-		if does, can := working.Quotes(now.Item, t); does && !can {
-			t.Items = append(t.Items, it)
-			continue
+		sortItems(t.Cleaned)
+		t.Prepare()
+		var stay []erasure.Item
+		for _, it := range t.Cleaned {
+			if store == nil {
+				break
+			}
+			now, err := store.Get(ctx, working.GetRequest{Handle: it.ID})
+			if errors.Is(err, memory.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if does, can := working.Quotes(now.Item, t); does && !can {
+				t.Items, moved = append(t.Items, it), true
+				continue
+			}
+			stay = append(stay, it)
 		}
-		stay = append(stay, it)
+		if store != nil {
+			t.Cleaned = stay
+		}
 	}
-	t.Cleaned = stay
 	t.Prepare()
 	return nil
+}
+
+func sortItems(list []erasure.Item) {
+	slices.SortFunc(list, func(a, b erasure.Item) int {
+		return len(a.Handle)*10 - len(b.Handle)*10 + strings.Compare(a.Handle, b.Handle)
+	})
 }
 
 // short is the beginning of a text, on one line.

@@ -14,22 +14,23 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 )
 
-// Forgetting returns what goes where a memory is forgotten: its words, in what was
-// written down of it and in what took its place. What was said stays.
-func Forgetting(was memory.Item) *erasure.Target {
-	t := &erasure.Target{Items: []erasure.Item{{ID: was.ID, Handle: was.Handle}}, Forgets: true}
-	if was.SupersededBy != "" {
-		t.Cleaned = []erasure.Item{{ID: was.SupersededBy}}
+// Forgetting returns what goes where memories are forgotten: their words, in what was
+// written down of them and in what took their place. What was said stays.
+func Forgetting(gone working.Forgotten) *erasure.Target {
+	t := &erasure.Target{}
+	for _, it := range gone.Items {
+		t.Items = append(t.Items, erasure.Item{ID: it.ID, Handle: it.Handle})
+		t.Texts = append(t.Texts, working.WordsOf(it)...)
 	}
-	for _, text := range []string{was.Title, was.Content} {
-		t.Texts = append(t.Texts, erasure.Needles(text)...)
+	for _, id := range gone.Heirs {
+		t.Cleaned = append(t.Cleaned, erasure.Item{ID: id})
 	}
 	t.Prepare()
 	return t
 }
 
-// Blot takes a forgotten memory's words out of its earlier changes in the event
-// log, which keep their numbers, its id and the ids of what it rested on. Doing it
+// Blot takes the words of forgotten memories out of their earlier changes in the event
+// log, which keep their numbers, the ids, and those of what they rested on. Doing it
 // again does nothing. The caller keeps erasures out. told are the numbers of these
 // changes, in ascending order; nil where they are not known, and all are looked at.
 func (s *Erasure) Blot(ctx context.Context, agent memory.AgentID, t *erasure.Target, told []int64) (err error) {

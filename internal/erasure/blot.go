@@ -21,7 +21,7 @@ func (f *Finder) Blot(b []byte, isJSON bool) (out []byte, n int) {
 }
 
 // Blot is that of t's Finder, and also takes the lines of recall blocks that begin
-// with the handle of what goes.
+// with the handle of what goes, or with that of a memory that is cleaned and have its note.
 func (t *Target) Blot(b []byte, isJSON bool) (out []byte, n int) {
 	out, n = t.finder.Blot(b, isJSON)
 	var spans []Span
@@ -29,7 +29,12 @@ func (t *Target) Blot(b []byte, isJSON bool) (out []byte, n int) {
 		if out[i] != '[' {
 			continue
 		}
-		if end := bytes.IndexByte(out[i:min(i+handleBytes, len(out))], ']'); end > 0 && t.handles[string(out[i+1:i+end])] {
+		end := bytes.IndexByte(out[i:min(i+handleBytes, len(out))], ']')
+		if end < 0 {
+			continue
+		}
+		handle := string(out[i+1 : i+end])
+		if t.handles[handle] || t.heirs[handle] && hasNote(out[i:lineEnd(out, i, isJSON)]) {
 			spans = append(spans, Span{i, i + end, 0})
 		}
 	}

@@ -42,12 +42,18 @@ func Needles(text string) []string {
 	}
 	var out []string
 	for _, line := range strings.FieldsFunc(text, breaksLine) {
-		for line = strings.TrimSpace(line); len(line) >= minNeedle; line = strings.TrimSpace(line) {
+		for line = strings.TrimSpace(line); len(line) >= minNeedle; {
 			n := cut(line)
-			if piece := strings.Trim(line[:n], edges); len(piece) >= minNeedle {
+			if piece := bare(line[:n]); piece != "" {
 				out = append(out, piece)
 			}
-			line = line[n:]
+			rest := strings.TrimSpace(line[n:])
+			if rest != "" && len(rest) < minNeedle {
+				if piece := bare(end(line)); piece != "" {
+					out = append(out, piece)
+				}
+			}
+			line = rest
 		}
 	}
 	return out
@@ -62,6 +68,32 @@ func breaksLine(r rune) bool {
 // edges are left off a needle's ends: in JSON they stand around any text, and would
 // be found where it only ends like the needle.
 const edges = "\" \t\r\\,:{}[]"
+
+// bare is a piece without what stands around words, since that may be another where
+// it is quoted; "" where too little is left of it.
+func bare(piece string) string {
+	piece = strings.Trim(piece, edges)
+	words := strings.TrimFunc(piece, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) })
+	switch {
+	case len(words) >= minNeedle:
+		return words
+	case len(piece) >= minNeedle:
+		return piece
+	}
+	return ""
+}
+
+// end is the last stretch of a line, from the beginning of a word on.
+func end(line string) string {
+	from := max(0, len(line)-window)
+	for from < len(line) && line[from]&0xC0 == 0x80 { // no rune is cut
+		from++
+	}
+	if space := strings.IndexByte(line[from:len(line)-minNeedle], ' '); from > 0 && space >= 0 {
+		from += space + 1
+	}
+	return line[from:]
+}
 
 // isJSON reports whether a text is JSON, or the beginning of some.
 func isJSON(s string) bool {

@@ -141,15 +141,19 @@ func TestNeedles(t *testing.T) {
 		in   string
 		want []string
 	}{
-		"a line":     {"The word is quorvexil.", []string{"The word is quorvexil."}},
+		"a line":     {"The word is quorvexil.", []string{"The word is quorvexil"}},
 		"short":      {"quorvexil", nil},
 		"controls":   {"a bell rings \a here and\u2028ends the line", []string{"a bell rings", "ends the line"}},
 		"lines":      {"The first of two lines\n\nand the second", []string{"The first of two lines", "and the second"}},
-		"JSON":       {`{"updated_at":"2026-05-08T10:00:00Z","a":{"content":"The word is \"quorvexil\"."},"id":"mem_01M80TR7YW19QHXW7GFY15TH66","n":[1,"another sentence"]}`, []string{`The word is "quorvexil".`, "another sentence"}},
-		"JSON twice": {`{"args":"{\"content\":\"The word is quorvexil.\"}"}`, []string{"The word is quorvexil."}},
+		"JSON":       {`{"updated_at":"2026-05-08T10:00:00Z","a":{"content":"The word is \"quorvexil\"."},"id":"mem_01M80TR7YW19QHXW7GFY15TH66","n":[1,"another sentence"]}`, []string{`The word is "quorvexil`, "another sentence"}},
+		"JSON twice": {`{"args":"{\"content\":\"The word is quorvexil.\"}"}`, []string{"The word is quorvexil"}},
 		"JSON cut":   {`[{"content_of_it":"The word is quorve`, []string{"The word is quorve"}},
-		"brackets":   {"[sighs] The word is quorvexil.", []string{"sighs] The word is quorvexil."}},
-		"quoted":     {`He said: "The word is quorvexil."`, []string{`He said: "The word is quorvexil.`}},
+		"brackets":   {"[sighs] The word is quorvexil.", []string{"sighs] The word is quorvexil"}},
+		"quoted":     {`He said: "The word is quorvexil."`, []string{`He said: "The word is quorvexil`}},
+		"marks":      {"(quorvexil!!!)", []string{"(quorvexil!!!)"}},
+		"short end":  {"We decided to call the whole garden project quorvexil.", []string{"We decided to call the whole garden project", "to call the whole garden project quorvexil"}},
+		"its end":    {"We decided to call the whole garden project quorvexilian.", []string{"We decided to call the whole garden project", "quorvexilian"}},
+		"no spaces":  {strings.Repeat("山", 17), []string{strings.Repeat("山", 16), strings.Repeat("山", 16)}},
 		"an id":      {"evt_01M80TR7YW19QHXW7GFY15TH66", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -214,6 +218,15 @@ func TestNamesKnowsWholeHandles(t *testing.T) {
 	for in, want := range map[string]bool{"[MEM-3] x": true, "MEM-31": false, `"EVT-41"`: true, "EVT-4": false, "": false, "MEM-": false, "ends MEM-3": true} {
 		if got := target.Names([]byte(in)); got != want {
 			t.Errorf("Names(%q) = %v", in, got)
+		}
+	}
+}
+
+func TestCitesKnowsHandlesAsTheyAreQuoted(t *testing.T) {
+	handles, heirs := map[string]bool{"MEM-3": true, "EVT-41": true}, map[string]bool{"MEM-7": true}
+	for in, want := range map[string]bool{"so it was [MEM-3] (fact)": true, `{\"handle\":\"EVT-41\"}`: true, `"EVT-41"`: true, "I forgot MEM-3": false, "so [MEM-7]": false, "so (previously: not) [MEM-7]": true, "[MEM-31]": false, "MEM-4] [EVT-41": false, "": false} {
+		if got := Cites([]byte(in), handles, heirs); got != want {
+			t.Errorf("Cites(%q) = %v", in, got)
 		}
 	}
 }

@@ -3,9 +3,12 @@
 package erasure
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/openclawssy/openclawssy/internal/memory"
 )
 
 // Event is an event that goes. Its line in the log becomes a tombstone.
@@ -36,9 +39,6 @@ type Target struct {
 	Before *time.Time `json:"before,omitempty"`
 	Texts  []string   `json:"texts"`           // needles
 	Match  string     `json:"match,omitempty"` // found whatever its case
-	// Forgets says that memories are forgotten, and not erased: the ids of the events
-	// that they rested on stay in the log, so that an erasure can still find those.
-	Forgets bool `json:"forgets,omitempty"`
 
 	finder   *Finder
 	named    *Finder       // of the ids of Items and Cleaned
@@ -47,7 +47,8 @@ type Target struct {
 	ids      map[string]bool
 	items    map[string]bool
 	cleaned  map[string]bool
-	handles  map[string]bool
+	handles  map[string]bool // of what goes
+	heirs    map[string]bool // of Cleaned
 	sessions map[string]bool
 	runs     map[string]bool
 }
@@ -69,7 +70,7 @@ func (t *Target) Prepare() {
 	for i, e := range t.Events {
 		t.seqs[e.Seq], t.ids[e.ID] = i, true
 	}
-	t.unnamed = false
+	t.heirs, t.unnamed = map[string]bool{}, false
 	names := make([]string, 0, len(t.Items)+len(t.Cleaned))
 	for _, it := range slices.Concat(t.Items, t.Cleaned) {
 		names = append(names, it.ID)
@@ -80,7 +81,7 @@ func (t *Target) Prepare() {
 		t.items[it.ID], t.handles[it.Handle] = true, true
 	}
 	for _, it := range t.Cleaned {
-		t.cleaned[it.ID] = true
+		t.cleaned[it.ID], t.heirs[it.Handle] = true, it.Handle != ""
 	}
 	for _, n := range t.Episodes {
 		t.handles["EVT-"+strconv.FormatInt(n, 10)] = true
@@ -133,20 +134,51 @@ func (t *Target) Session(id string) bool { return t.sessions[id] }
 // Run reports whether the run goes whole.
 func (t *Target) Run(id string) bool { return t.runs[id] }
 
-// Names reports whether b names a handle, MEM-n or EVT-n, of what goes.
+// Names reports whether b names a handle, MEM-n or EVT-n, of what goes, or that of a
+// memory that is cleaned together with a note.
 func (t *Target) Names(b []byte) bool {
-	for i := 0; i+5 <= len(b); i++ {
-		if b[i+3] != '-' || (string(b[i:i+3]) != "MEM" && string(b[i:i+3]) != "EVT") {
-			continue
+	any := func([]byte) bool { return true }
+	return named(b, t.handles, any) || hasNote(b) && named(b, t.heirs, any)
+}
+
+// Tells reports whether a text about the memory of that id tells of what goes: that
+// memory goes, or is cleaned and the text has its note.
+func (t *Target) Tells(id, text string) bool {
+	return t.items[id] || t.cleaned[id] && hasNote([]byte(text))
+}
+
+// Cites reports whether b cites one of the handles of what goes, or one of the heirs
+// together with a note: as the block does, with a bracket behind it, or as JSON does.
+func Cites(b []byte, goes, heirs map[string]bool) bool {
+	quoted := func(behind []byte) bool {
+		return len(behind) > 0 && (behind[0] == ']' || behind[0] == '"' || behind[0] == '\\')
+	}
+	return named(b, goes, quoted) || len(heirs) > 0 && hasNote(b) && named(b, heirs, quoted)
+}
+
+// hasNote reports whether b holds the note of a memory that took another's place.
+func hasNote(b []byte) bool { return bytes.Contains(b, []byte(memory.NoteOpens)) }
+
+// named reports whether one of the handles stands in b, and may with what is behind it.
+func named(b []byte, handles map[string]bool, may func(behind []byte) bool) bool {
+	if len(handles) == 0 {
+		return false
+	}
+	for _, prefix := range []string{"MEM-", "EVT-"} {
+		for rest := b; ; {
+			i := bytes.Index(rest, []byte(prefix))
+			if i < 0 {
+				break
+			}
+			end := i + len(prefix)
+			for end < len(rest) && '0' <= rest[end] && rest[end] <= '9' {
+				end++
+			}
+			if handles[string(rest[i:end])] && may(rest[end:]) {
+				return true
+			}
+			rest = rest[end:]
 		}
-		end := i + 4
-		for end < len(b) && '0' <= b[end] && b[end] <= '9' {
-			end++
-		}
-		if t.handles[string(b[i:end])] {
-			return true
-		}
-		i = end - 1
 	}
 	return false
 }

@@ -7,16 +7,16 @@ import (
 )
 
 // Erase deletes the messages and reminders in whose words hit finds what is
-// erased, or that rest on an item that is, or belong to a session that is, and
-// empties the write-ahead log. n counts them.
-func (s *Store) Erase(ctx context.Context, hit func([]byte) bool, item, session func(id string) bool) (n int, err error) {
+// erased, or that rest on an item that goes says is, or belong to a session that is,
+// and empties the write-ahead log. n counts them.
+func (s *Store) Erase(ctx context.Context, hit func([]byte) bool, goes func(Ref) bool, session func(id string) bool) (n int, err error) {
 	err = s.update(ctx, func(tx *sql.Tx) error {
 		list, err := s.query(ctx, tx, `ORDER BY n`)
 		if err != nil {
 			return err
 		}
 		for _, m := range list {
-			if !erased(m.lead, m.Reason, m.Address, m.Memories, hit, item, session) {
+			if !erased(m.lead, m.Reason, m.Address, m.Memories, hit, goes, session) {
 				continue
 			}
 			n++
@@ -31,7 +31,7 @@ func (s *Store) Erase(ctx context.Context, hit func([]byte) bool, item, session 
 			return err
 		}
 		for _, r := range asked {
-			if !erased(r.Text, r.Reason, r.Address, []Ref{{ID: r.Item}}, hit, item, session) {
+			if !erased(r.Text, r.Reason, r.Address, []Ref{{ID: r.Item, Text: r.Text}}, hit, goes, session) {
 				continue
 			}
 			n++
@@ -50,12 +50,12 @@ func (s *Store) Erase(ctx context.Context, hit func([]byte) bool, item, session 
 	return n, nil
 }
 
-func erased(words, reason string, a Address, rests []Ref, hit func([]byte) bool, item, session func(string) bool) bool {
+func erased(words, reason string, a Address, rests []Ref, hit func([]byte) bool, goes func(Ref) bool, session func(string) bool) bool {
 	if a.SessionID != "" && session(a.SessionID) || hit([]byte(words)) || hit([]byte(reason)) || hit([]byte(a.UserID)) {
 		return true
 	}
 	for _, r := range rests {
-		if item(r.ID) || hit([]byte(r.Text)) {
+		if goes(r) || hit([]byte(r.Text)) {
 			return true
 		}
 	}

@@ -288,7 +288,7 @@ func TestErase(t *testing.T) {
 		t.Fatal(err)
 	}
 	n, err := store.Erase(ctx, func(b []byte) bool { return bytes.Contains(b, []byte("turquoise")) },
-		func(id string) bool { return id == gone.ID }, func(id string) bool { return id == "s2" })
+		func(of Ref) bool { return of.ID == gone.ID }, func(id string) bool { return id == "s2" })
 	if err != nil || n != 4 {
 		t.Errorf("Erase = %d, %v, want three messages and a reminder", n, err)
 	}

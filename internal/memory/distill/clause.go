@@ -181,8 +181,8 @@ func bodyOf(content string) string {
 // previously opens the note of what a statement replaces; stillTrue what it leaves
 // standing of that.
 const (
-	previously = " (previously: "
-	stillTrue  = " Unchanged:"
+	previously = memory.NoteOpens
+	stillTrue  = memory.NoteLeaves
 )
 
 // withOld adds to a statement what it corrects and what of the old item it leaves.

@@ -157,7 +157,7 @@ func (g *gathering) replaced() error {
 			l := &list[i]
 			l.By = now[l.ByID].Handle
 			// What it said before stands in the line already.
-			content, _, _ := strings.Cut(now[l.ByID].Content, " (previously: ")
+			content, _ := memory.CutNote(now[l.ByID].Content)
 			if l.ByText = g.clean(content); l.ByText == l.Text {
 				l.ByText = ""
 			}

@@ -78,7 +78,7 @@ func (p *plan) erase(ctx context.Context, named erasure.Item, t *erasure.Target)
 		it.UpdatedAt = p.at
 		return nil
 	}
-	clean(it, t)
+	clean(it)
 	return nil
 }
 
@@ -88,13 +88,14 @@ func tombstone(it memory.Item) memory.Item {
 		CreatedAt: it.CreatedAt, UpdatedAt: it.UpdatedAt, Version: it.Version, Evidence: []memory.Evidence{}}
 }
 
-// quotes reports whether a version of an item that stays says what is erased.
+// quotes reports whether a version of an item that is cleaned says what is erased. Its
+// note counts whatever it says: the words of what it is of may not be known any more.
 func quotes(it memory.Item, t *erasure.Target) bool {
 	raw, err := json.Marshal(it)
 	if err != nil {
 		return true // it came out of JSON
 	}
-	return t.Finder().In(raw) || it.Supersedes != "" && t.Item(it.Supersedes) && previously.MatchString(it.Content+it.Title)
+	return hasNote(it) || t.Finder().In(raw)
 }
 
 // Quotes reports whether a version of an item says what is erased, and whether
@@ -103,21 +104,26 @@ func Quotes(it memory.Item, t *erasure.Target) (does, curable bool) {
 	if !quotes(it, t) {
 		return false, false
 	}
-	clean(&it, t)
-	raw, err := json.Marshal(it)
-	return true, err == nil && !t.Finder().In(raw)
+	clean(&it)
+	return true, !quotes(it, t)
 }
 
-// clean takes out of an item what it says of the one that it took the place of.
-func clean(it *memory.Item, t *erasure.Target) {
-	if it.Supersedes == "" || !t.Item(it.Supersedes) {
-		return
+// hasNote reports whether an item says what it took the place of said.
+func hasNote(it memory.Item) bool {
+	for _, text := range []string{it.Title, it.Content} {
+		if _, note := memory.CutNote(text); note != "" {
+			return true
+		}
 	}
-	if plain := previously.ReplaceAllString(it.Content, ""); plain != "" {
-		it.Content = plain
-	}
-	if plain := previously.ReplaceAllString(it.Title, ""); plain != "" {
-		it.Title = plain
+	return false
+}
+
+// clean takes an item's notes out of it, where it says something itself.
+func clean(it *memory.Item) {
+	for _, text := range []*string{&it.Title, &it.Content} {
+		if own, _ := memory.CutNote(*text); own != "" {
+			*text = own
+		}
 	}
 }
 
@@ -147,12 +153,10 @@ func EditChange(carried any, t *erasure.Target) (edited any, changed bool, err e
 		case t.Item(it.ID):
 			if it.Status != memory.Forgotten {
 				ch.Items[i], changed = tombstone(it), true
-				if t.Forgets {
-					ch.Items[i].Evidence = idsOf(it.Evidence)
-				}
+				ch.Items[i].Evidence = left(it.Evidence, t)
 			}
 		case t.IsCleaned(it.ID) && quotes(it, t):
-			it.Title, it.Content, it.Reason, it.Metadata, it.Evidence = erasure.Mark, erasure.Mark, "", nil, []memory.Evidence{}
+			it.Title, it.Content, it.Reason, it.Metadata, it.Evidence = erasure.Mark, erasure.Mark, "", nil, left(it.Evidence, t)
 			ch.Items[i], changed = it, true
 		}
 	}
@@ -169,11 +173,14 @@ func EditChange(carried any, t *erasure.Target) (edited any, changed bool, err e
 	return edited, err == nil, err
 }
 
-// idsOf is evidence without what it says.
-func idsOf(list []memory.Evidence) []memory.Evidence {
-	ids := make([]memory.Evidence, len(list))
-	for i, ev := range list {
-		ids[i] = memory.Evidence{EventID: ev.EventID, Seq: ev.Seq}
+// left are the ids of the events that an item rested on and that stay, so that who
+// erases those later still finds what was made of them.
+func left(list []memory.Evidence, t *erasure.Target) []memory.Evidence {
+	ids := []memory.Evidence{}
+	for _, ev := range list {
+		if !t.EventID(ev.EventID) {
+			ids = append(ids, memory.Evidence{EventID: ev.EventID, Seq: ev.Seq})
+		}
 	}
 	return ids
 }

@@ -344,7 +344,7 @@ func putRevision(ctx context.Context, tx *sql.Tx, seq int64, ch memory.Change, i
 		return err
 	}
 	// What quoted a forgotten item loses the versions that did.
-	if it.Status == memory.Forgotten || ch.Action == "forget" || ch.Action == ActionErase {
+	if it.Status == memory.Forgotten || ch.Action == ActionForget || ch.Action == ActionErase {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM revisions WHERE number = ?`, number); err != nil {
 			return err
 		}

@@ -15,11 +15,8 @@ type Service struct {
 	read     memory.Borrow[*Store]
 	write    memory.Borrow[*Store]
 	episodes episodes
-	// OnForget is called with an item as it was before it was forgotten; without its
-	// text where that had happened before. told are the numbers of the changes in the
-	// log that may say what it did, in ascending order; nil where they are not known.
-	// It may be nil.
-	OnForget func(ctx context.Context, agent memory.AgentID, was memory.Item, told []int64) error
+	// OnForget is called with what has been forgotten. It may be nil.
+	OnForget func(ctx context.Context, agent memory.AgentID, gone Forgotten) error
 }
 
 // NewService returns a service over stores that are borrowed for reading and for
@@ -101,7 +98,7 @@ func (s *Service) Forget(ctx context.Context, agent memory.AgentID, in ForgetReq
 	}
 	res, err := with(s.write, (*Store).Forget)(ctx, agent, in)
 	if err == nil && s.OnForget != nil {
-		err = s.OnForget(ctx, agent, got.Item, res.told)
+		err = s.OnForget(ctx, agent, res.gone)
 	}
 	if err != nil {
 		return res, fmt.Errorf("forget %s: %w", in.Handle, err)

@@ -213,7 +213,7 @@ func (s *Store) openFile(ctx context.Context) (*sqlite.DB, error) {
 
 // schemaSum is the checksum of the schema that the migrations make: a flipped bit
 // in it would show as a column that does not exist.
-const schemaSum = 0x4b841fb4
+const schemaSum = 0x84f3580
 
 // schemaOf returns the statements that made the tables and indexes, but for those
 // that FTS5 makes for itself.

@@ -6,9 +6,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/erasure"
@@ -242,12 +242,27 @@ type ForgetResult struct {
 	Status     memory.Status `json:"status"`
 	Suppressed []string      `json:"suppressed" jsonschema:"ids of the events that are no longer recalled"`
 
-	told []int64 // see told
+	gone Forgotten
+}
+
+// Forgotten is what went with an item that was forgotten.
+type Forgotten struct {
+	// Items that went, as they were: the one that was named and those that had been
+	// merged into it; without text where that had gone before.
+	Items []memory.Item
+	// Heirs are the ids of the items that stay, without their notes, since those may
+	// have said what went.
+	Heirs []string
+	// Told are the numbers of the changes in the log that may say it, in ascending
+	// order; nil where they are not known.
+	Told []int64
 }
 
 // Forget takes an item's text away for good: from the item, its history, its
-// evidence and the full-text rows. A tombstone keeps id and handle. The episodes
-// that it rests on are recalled no more. Forgetting twice changes nothing.
+// evidence and the full-text rows, with the items that say the same and were merged
+// into it, and out of the notes of what took its place. A tombstone keeps id and
+// handle. The episodes that it rests on are recalled no more. Forgetting twice
+// changes nothing.
 func (s *Store) Forget(ctx context.Context, in ForgetRequest) (ForgetResult, error) {
 	var res ForgetResult
 	err := s.commit(ctx, func(ctx context.Context, p *plan) (*memory.Change, error) {
@@ -256,32 +271,37 @@ func (s *Store) Forget(ctx context.Context, in ForgetRequest) (ForgetResult, err
 			return nil, err
 		}
 		res = ForgetResult{ID: now.ID, Handle: now.Handle, Status: memory.Forgotten, Suppressed: []string{}}
+		if res.gone, err = forgotten(ctx, p.tx, now); err != nil { // the change takes away what it reads
+			return nil, err
+		}
 		if now.Status == memory.Forgotten {
 			return nil, nil
 		}
-		for _, ev := range now.Evidence {
-			if !slices.Contains(res.Suppressed, ev.EventID) {
-				res.Suppressed = append(res.Suppressed, ev.EventID)
+		for _, was := range res.gone.Items {
+			for _, ev := range was.Evidence {
+				if !slices.Contains(res.Suppressed, ev.EventID) {
+					res.Suppressed = append(res.Suppressed, ev.EventID)
+				}
 			}
+			it, err := p.touch(ctx, was.ID)
+			if err != nil {
+				return nil, err
+			}
+			*it = tombstone(*it)
 		}
 		for _, id := range in.echoes {
 			if !slices.Contains(res.Suppressed, id) {
 				res.Suppressed = append(res.Suppressed, id)
 			}
 		}
-		if res.told, err = told(ctx, p.tx, now); err != nil { // the change takes these rows away
-			return nil, err
+		for _, id := range res.gone.Heirs {
+			it, err := p.touch(ctx, id)
+			if err != nil {
+				return nil, err
+			}
+			clean(it)
 		}
-		if err := p.unquote(ctx, now); err != nil {
-			return nil, err
-		}
-		it, err := p.touch(ctx, now.ID)
-		if err != nil {
-			return nil, err
-		}
-		*it = memory.Item{ID: it.ID, Handle: it.Handle, Kind: memory.KindNote, Importance: 1, Status: memory.Forgotten, Trust: it.Trust,
-			CreatedAt: it.CreatedAt, UpdatedAt: p.at, Version: it.Version, Evidence: []memory.Evidence{}}
-		return &memory.Change{Action: "forget", By: string(memory.Actor(ctx)), Suppress: res.Suppressed}, nil
+		return &memory.Change{Action: ActionForget, By: string(memory.Actor(ctx)), Suppress: res.Suppressed}, nil
 	})
 	if err != nil {
 		return ForgetResult{}, fmt.Errorf("forget %s: %w", in.Handle, err)
@@ -293,13 +313,95 @@ func (s *Store) Forget(ctx context.Context, in ForgetRequest) (ForgetResult, err
 	return res, nil
 }
 
-// told returns the numbers of the events whose changes may say what an item does:
-// its own versions, those of the item that took its place, and what quotes it in a
-// reason or was refused. They are in ascending order, and nil where the history does
-// not tell, since a part of it was forgotten before.
-func told(ctx context.Context, tx *sql.Tx, it memory.Item) ([]int64, error) {
-	seqs := []int64{}
-	for _, id := range []string{it.ID, it.SupersededBy} {
+// ActionForget is the action of a change that forgets an item.
+const ActionForget = "forget"
+
+// forgotten finds out what goes with an item that is forgotten.
+func forgotten(ctx context.Context, tx *sql.Tx, it memory.Item) (Forgotten, error) {
+	gone, lineage := Forgotten{Items: []memory.Item{it}}, NewLineage()
+	seen := map[string]bool{it.ID: true}
+	for queue := []memory.Item{it}; len(queue) > 0; queue = queue[1:] {
+		goes := slices.ContainsFunc(gone.Items, func(it memory.Item) bool { return it.ID == queue[0].ID })
+		number, err := numberOf(queue[0].Handle)
+		if err != nil {
+			return gone, err
+		}
+		versions, err := versionsOf(ctx, tx, number)
+		if err != nil {
+			return gone, err
+		}
+		lineage.Add(queue[0])
+		for _, v := range versions {
+			lineage.Add(v.Item)
+		}
+		next, err := kin(ctx, tx, queue[0].ID, versions)
+		if err != nil {
+			return gone, err
+		}
+		for _, k := range next {
+			merged := k.SupersededBy == queue[0].ID
+			switch {
+			case seen[k.ID], k.Status == memory.Forgotten, merged && !(goes && strings.HasPrefix(k.Reason, SaysTheSame)):
+				continue
+			case merged:
+				gone.Items = append(gone.Items, k)
+			}
+			seen[k.ID], queue = true, append(queue, k)
+		}
+	}
+	ids := make([]string, len(gone.Items))
+	for i, it := range gone.Items {
+		ids[i] = it.ID
+	}
+	gone.Heirs = lineage.Heirs(ids)
+	var err error
+	gone.Told, err = told(ctx, tx, gone)
+	return gone, err
+}
+
+// kin returns the items that took the place of one in any version, and those whose
+// place it took.
+func kin(ctx context.Context, tx *sql.Tx, id string, versions []Revision) ([]memory.Item, error) {
+	var ids []string
+	err := eachRow(ctx, tx, func(scan func(...any) error) error {
+		var id string
+		err := scan(&id)
+		ids = append(ids, id)
+		return err
+	}, `SELECT id FROM memory_items WHERE supersedes = ?1 AND supersedes <> '' UNION SELECT id FROM memory_items WHERE superseded_by = ?1 AND superseded_by <> ''`, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range versions {
+		if by := v.Item.SupersededBy; by != "" && !slices.Contains(ids, by) {
+			ids = append(ids, by)
+		}
+	}
+	var out []memory.Item
+	for _, id := range ids {
+		it, err := find(ctx, tx, id)
+		if errors.Is(err, memory.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, it)
+	}
+	return out, nil
+}
+
+// told returns the numbers of the events whose changes may say what goes: the
+// versions of the items and of their heirs, and what quotes them in a reason or was
+// refused. They are in ascending order, and nil where the history does not tell,
+// since a part of it was forgotten before.
+func told(ctx context.Context, tx *sql.Tx, gone Forgotten) ([]int64, error) {
+	seqs, ids, words := []int64{}, slices.Clone(gone.Heirs), []string(nil)
+	for _, it := range gone.Items {
+		ids = append(ids, it.ID)
+		words = append(words, WordsOf(it)...)
+	}
+	for _, id := range ids {
 		first := int64(0)
 		err := eachRow(ctx, tx, func(scan func(...any) error) error {
 			var version, seq int64
@@ -314,7 +416,7 @@ func told(ctx context.Context, tx *sql.Tx, it memory.Item) ([]int64, error) {
 			return nil, err
 		}
 	}
-	finder := erasure.NewFinder(append(erasure.Needles(it.Title), erasure.Needles(it.Content)...), "")
+	finder := erasure.NewFinder(words, "")
 	err := eachRow(ctx, tx, func(scan func(...any) error) error {
 		var seq int64
 		var text sql.RawBytes
@@ -328,31 +430,15 @@ func told(ctx context.Context, tx *sql.Tx, it memory.Item) ([]int64, error) {
 	return slices.Compact(seqs), err
 }
 
-// previously is how a distiller quotes the item that an item took the place of.
-var previously = regexp.MustCompile(`(?s)\s*\(previously: .*$`)
-
-// unquote takes a forgotten item's words out of the item that took its place.
-func (p *plan) unquote(ctx context.Context, old memory.Item) error {
-	if old.SupersededBy == "" {
-		return nil
+// WordsOf returns the needles of what an item says itself: not of its note, which
+// says what another said.
+func WordsOf(it memory.Item) []string {
+	var out []string
+	for _, text := range []string{it.Title, it.Content} {
+		own, _ := memory.CutNote(text)
+		out = append(out, erasure.Needles(own)...)
 	}
-	next, err := find(ctx, p.tx, old.SupersededBy)
-	if errors.Is(err, memory.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	plain := previously.ReplaceAllString(next.Content, "")
-	if next.Status == memory.Forgotten || plain == "" || plain == next.Content {
-		return nil
-	}
-	it, err := p.touch(ctx, next.ID)
-	if err != nil {
-		return err
-	}
-	it.Content, it.Title, it.UpdatedAt = plain, cmp.Or(previously.ReplaceAllString(it.Title, ""), it.Title), p.at
-	return nil
+	return out
 }
 
 // RevertRequest is the input of memory.revert.

@@ -6,6 +6,10 @@ CREATE INDEX evidence_by_event ON evidence (event_id);
 
 CREATE INDEX evidence_by_seq ON evidence (seq);
 
+CREATE INDEX memory_items_by_superseded_by ON memory_items (superseded_by) WHERE superseded_by <> '';
+
+CREATE INDEX memory_items_by_supersedes ON memory_items (supersedes) WHERE supersedes <> '';
+
 CREATE INDEX memory_items_by_value ON memory_items (status, importance, confidence, updated_at);
 
 CREATE INDEX revisions_by_seq ON revisions (seq);
