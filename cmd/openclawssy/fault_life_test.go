@@ -298,6 +298,9 @@ func examine(ctx context.Context, home, model string, now func() time.Time, o *t
 			found.Findings[judge.Damaged] = append(found.Findings[judge.Damaged], err.Error())
 		}
 	}
+	if _, err := os.Stat(home); errors.Is(err, fs.ErrNotExist) {
+		return found, nil
+	}
 	for _, name := range litter(home) {
 		if !drain && strings.HasPrefix(filepath.Base(name), ".") {
 			continue
@@ -322,6 +325,9 @@ func (l *lifetime) examine(ctx context.Context, o *told, drain bool) (examined, 
 		}
 	}
 	h, err := l.held(ctx)
+	if errors.Is(err, memory.ErrNotFound) {
+		h, err = judge.Held{}, nil // there is nothing, which is right where nothing was told
+	}
 	if err != nil {
 		return examined{}, err
 	}
@@ -426,7 +432,7 @@ func doctored(ctx context.Context, home string, now func() time.Time) error {
 // belongs are the files that a home may have, from its root.
 var belongs = regexp.MustCompile(`^(config\.yaml|redact\.key|redact\.key\.lock|spend(-embeddings)?\.json(\.lock)?|scheduler/[a-z]+\.(json|lock)|` +
 	`agents/[a-z0-9-]+/(vitals\.json(\.lock)?|import\.lock|erase\.lock|sessions/[^/]+\.(json|lock)|runs/[^/]+/[a-z.]+|audit/[0-9-]+\.jsonl(\.lock)?|` +
-	`memory/(events/([0-9-]+\.jsonl(\.zst)?|[a-z.]+|[0-9-]+\.jsonl\.torn)|[a-z]+\.db(-wal|-shm)?|[a-z.-]*lock|memory\.open|graph\.json(\.journal)?|graph\.json\.[a-z-]+|checkpoints/(checkpoint-|replies/)[^/]+\.json|reports/weekly-[^/]+)))$`)
+	`memory/(events/([0-9-]+\.jsonl(\.zst)?|[a-z.]+|[0-9-]+\.jsonl(\.[0-9]+)?\.torn)|[a-z]+\.db(-wal|-shm)?|[a-z.-]*lock|memory\.open|graph\.json(\.journal)?|graph\.json\.[a-z-]+|checkpoints/(checkpoint-|replies/)[^/]+\.json|reports/weekly-[^/]+)))$`)
 
 // litter are the files of a home that are no part of it, and those that others
 // than their owner may read.

@@ -5,6 +5,8 @@ func Matrix() []Row {
 	return []Row{
 		{ID: "F0", Title: "the judge itself, by eight seeded bugs", Package: "internal/judge/fault", Lane: Disk, Needs: []Need{Root, Loop, Strace}},
 		{ID: "F1", Title: "kill -9 at random moments and at every Nth system call", Package: "cmd/openclawssy", Lane: Disk},
+		{ID: "F2", Title: "power cuts on ext4", Package: "cmd/openclawssy", Lane: Disk, Needs: []Need{Root, Loop}},
+		{ID: "F4", Title: "bit rot, truncation and older copies of every kind of file", Package: "cmd/openclawssy", Lane: CPU},
 		{ID: "F15", Title: "data races, and what a long-lived process leaves open", Package: "cmd/openclawssy", Lane: CPU},
 	}
 }
