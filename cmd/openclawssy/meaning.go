@@ -228,9 +228,10 @@ func (h *house) alike(ctx context.Context, agent memory.AgentID) ([]maintenance.
 	return pairs, err
 }
 
-// alikeWithin is how long a new memory waits to be held against others by its
-// vector: maintenance does so later in any case.
-const alikeWithin = 50 * time.Millisecond
+// alikeWithin is how long a new memory waits to be held against others by its vector,
+// which takes a millisecond once the vectors are loaded. Maintenance does so later in
+// any case.
+const alikeWithin = time.Second
 
 // alikeTo finds memories that may say the same as a new one.
 func (h *house) alikeTo(ctx context.Context, agent memory.AgentID, it memory.Item) []string {
