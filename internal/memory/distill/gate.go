@@ -196,7 +196,9 @@ func (g *gate) taint(quotes []Quote) string {
 	for _, q := range quotes {
 		why, known := g.tainted[q.EventID]
 		if e := g.events[q.EventID]; !known && memory.TrustOf(e.Origin) != memory.TrustUser {
-			why = tainted(e.Text)
+			if why = Suspect(e.Text); why != "" {
+				why = "comes from a text that " + why
+			}
 		}
 		if g.tainted[q.EventID] = why; why != "" {
 			return why

@@ -122,26 +122,27 @@ func steering(text string, trust memory.Trust) string {
 	return ""
 }
 
-// tainted returns what makes all of a text suspect that is not the user's own, or
+// Suspect returns what makes all of a text suspect that is not the user's own, or
 // "": an attempt, in any part of it, to pass for another voice or to undo what an
-// assistant was told.
-func tainted(text string) string {
+// assistant was told. Such a text becomes no memory without a person's approval,
+// by whatever way it comes.
+func Suspect(text string) string {
 	text = flags.Replace(text)
 	if strings.ContainsFunc(text, conceals) {
-		return "comes from a text with concealed characters"
+		return "holds concealed characters"
 	}
 	plain := unmask(text)
 	for _, s := range signs {
 		if s.reach == taints && s.pattern.MatchString(plain) {
-			return "comes from a text that " + s.reason
+			return s.reason
 		}
 	}
 	if inTongues(text, true) != "" || jumbled(text) {
-		return "comes from a text that asks to ignore instructions"
+		return "asks to ignore instructions"
 	}
 	for _, inner := range decoded(text, maxLayers) {
 		if steering(inner, memory.TrustUser) != "" || jumbled(inner) {
-			return "comes from a text that holds encoded orders"
+			return "holds encoded orders"
 		}
 	}
 	return ""

@@ -104,6 +104,7 @@ func (r *ImportResult) put(ctx context.Context, p *plan, e Entry, shares func(me
 	var placed *memory.Item
 	switch {
 	case have == nil:
+		setAside(&e.Item)
 		placed = p.add(e.Item)
 	case have.Status == memory.Archived && have.Reason != rejected && e.Item.Status == memory.Active:
 		if placed, err = p.touch(ctx, have.ID); err != nil {

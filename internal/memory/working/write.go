@@ -13,6 +13,7 @@ import (
 
 	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/distill"
 )
 
 // WriteRequest is the input of memory.write.
@@ -58,7 +59,19 @@ func (s *Store) newItem(ctx context.Context, in WriteRequest, metadata map[strin
 		return memory.Item{}, err
 	}
 	s.redactItem(&it)
+	setAside(&it)
 	return it, nil
+}
+
+// setAside puts an active item that is not the user's own into quarantine where its
+// text tries to steer whoever reads it.
+func setAside(it *memory.Item) {
+	if it.Status != memory.Active || it.Trust == memory.TrustUser {
+		return
+	}
+	if why := distill.Suspect(it.Title + "\n" + it.Content); why != "" {
+		it.Status, it.Reason = memory.Quarantined, why
+	}
 }
 
 // write stores what in asks for, or merges it into an item that says the same.
@@ -166,6 +179,9 @@ func (s *Store) Update(ctx context.Context, in UpdateRequest) (Changed, error) {
 		it.Verify = nil // it is looked at anew
 		if it.Title != now.Title || it.Content != now.Content {
 			it.Trust = vouched(memory.Actor(ctx), now.Trust)
+			if why := distill.Suspect(it.Title + "\n" + it.Content); why != "" && it.Trust != memory.TrustUser {
+				return memory.WithHint(memory.Errorf(memory.ErrDenied, "the new text %s", why), "only the user can write that")
+			}
 		}
 		return checkItem(*it)
 	})
