@@ -5,6 +5,7 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"embed"
@@ -36,27 +37,32 @@ type Options struct {
 	// ReadOnly serves what is there and follows nothing; a missing file is
 	// ErrNotFound.
 	ReadOnly bool
+	// KeptBytes is how many bytes of postings are kept in memory so that questions
+	// need not read them; 4 MiB if zero, none if negative.
+	KeptBytes int
 }
 
 // Store is one agent's archive. It is safe for concurrent use, also by several
 // processes on one file.
 type Store struct {
-	path string
-	opts Options
+	path         string
+	opts         Options
+	mostPostings int
 
 	mu   sync.RWMutex // held for writing while the file is replaced
 	db   *sqlite.DB
 	file os.FileInfo // of the file that db has open
 	seen atomic.Pointer[snapshot]
 	load sync.Mutex // one loader of snapshots at a time
+	kept keeper
 }
 
 // Open opens the archive at path, and creates it unless opts.ReadOnly. A
 // damaged file is renamed to <path>.corrupt-<time> and a new one started, which
 // the next Follow fills; a file of a newer build is ErrConflict.
 func Open(ctx context.Context, path string, opts Options) (*Store, error) {
-	s := &Store{path: path, opts: opts}
-	s.seen.Store(&snapshot{})
+	s := &Store{path: path, opts: opts, mostPostings: maxPostings}
+	s.forget()
 	err := s.open(ctx)
 	if errors.Is(err, memory.ErrCorrupt) && !opts.ReadOnly {
 		err = s.replace(ctx)
@@ -97,8 +103,18 @@ func (s *Store) replace(ctx context.Context) error {
 			return memory.Errorf(memory.ErrUnavailable, "set the damaged archive aside: %w", err)
 		}
 	}
-	s.seen.Store(&snapshot{})
+	s.forget()
 	return s.open(ctx)
+}
+
+// forget drops what is known of the file.
+func (s *Store) forget() {
+	s.kept.mu.Lock()
+	defer s.kept.mu.Unlock()
+	s.kept.most = max(0, cmp.Or(s.opts.KeptBytes, keptBytes))
+	none := &snapshot{}
+	s.kept.reset(none)
+	s.seen.Store(none)
 }
 
 // Close closes the database.
@@ -161,12 +177,19 @@ func readState(ctx context.Context, q queryRower) (state, error) {
 
 // Cursor returns where the next Follow starts.
 func (s *Store) Cursor(ctx context.Context) (memory.Cursor, error) {
-	var st state
-	err := s.view(ctx, func(tx *sql.Tx) (err error) {
-		st, err = readState(ctx, tx)
-		return err
-	})
+	st, err := s.state(ctx)
 	return st.cursor, err
+}
+
+// state reads how far the archive has come: one statement, not a transaction.
+func (s *Store) state(ctx context.Context) (state, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.db == nil {
+		return state{}, memory.Errorf(memory.ErrUnavailable, "the archive is closed")
+	}
+	st, err := readState(ctx, s.db.Reader())
+	return st, sqlite.Classify(err)
 }
 
 // Lag returns how many events the archive is behind a log whose last event is
@@ -184,11 +207,7 @@ type Extent struct {
 
 // Extent returns how much the archive holds.
 func (s *Store) Extent(ctx context.Context) (Extent, error) {
-	var st state
-	err := s.view(ctx, func(tx *sql.Tx) (err error) {
-		st, err = readState(ctx, tx)
-		return err
-	})
+	st, err := s.state(ctx)
 	return Extent{st.passages, st.epoch}, err
 }
 

@@ -98,7 +98,7 @@ func (s *Store) reopenDeleted(ctx context.Context) error {
 	if err := s.close(); err != nil {
 		return err
 	}
-	s.seen.Store(&snapshot{})
+	s.forget()
 	return s.open(ctx)
 }
 

@@ -99,8 +99,13 @@ type snapshot struct {
 	records  []packed
 	sessions []string
 	words    []uint32 // of each session
+	spans    []Span   // likewise
 	speakers []string
 }
+
+// Span is where the passages of a session lie: the numbers of the first and the last.
+// Others may lie between them.
+type Span struct{ First, Last uint32 }
 
 // snapshotOf returns a snapshot that holds at least what tx sees, loading what is new.
 func (s *Store) snapshotOf(ctx context.Context, tx *sql.Tx) (*snapshot, error) {
@@ -120,7 +125,7 @@ func (s *Store) snapshotOf(ctx context.Context, tx *sql.Tx) (*snapshot, error) {
 	next := &snapshot{epoch: st.epoch}
 	if now.epoch == st.epoch {
 		next.records, next.sessions, next.speakers = now.records, now.sessions, now.speakers
-		next.words = slices.Clone(now.words)
+		next.words, next.spans = slices.Clone(now.words), slices.Clone(now.spans)
 	}
 	known := len(next.records)
 	if next.records, err = loadRecords(ctx, tx, next.records, st.passages); err != nil {
@@ -133,14 +138,72 @@ func (s *Store) snapshotOf(ctx context.Context, tx *sql.Tx) (*snapshot, error) {
 		return nil, err
 	}
 	next.words = append(next.words, make([]uint32, len(next.sessions)-len(next.words))...)
-	for _, r := range next.records[known:] {
+	next.spans = append(next.spans, make([]Span, len(next.sessions)-len(next.spans))...)
+	for i, r := range next.records[known:] {
 		if int(r.session) >= len(next.words) {
 			return nil, damaged("a passage is of session %d, of %d", r.session+1, len(next.words))
 		}
 		next.words[r.session] += uint32(r.words)
+		in := &next.spans[r.session]
+		if in.Last = uint32(known + i + 1); in.First == 0 {
+			in.First = in.Last
+		}
+	}
+	if err := s.follows(ctx, tx, now, next); err != nil {
+		return nil, err
+	}
+	return next, nil
+}
+
+// follows makes next the state that is known, and that of the lists that are kept.
+func (s *Store) follows(ctx context.Context, tx *sql.Tx, now, next *snapshot) error {
+	few := now.epoch == next.epoch && len(next.records)-len(now.records) <= followedAtOnce
+	var fresh []arrived
+	known := false
+	if few && !s.kept.isEmpty() {
+		var err error
+		if fresh, known, err = arrivals(ctx, tx, len(now.records)); err != nil {
+			return err
+		}
+	}
+	s.kept.mu.Lock()
+	defer s.kept.mu.Unlock()
+	if known && s.kept.of == now {
+		s.kept.follow(next, fresh)
+	} else {
+		s.kept.reset(next)
 	}
 	s.seen.Store(next)
-	return next, nil
+	return nil
+}
+
+// arrivals returns the terms of the passages behind number n. It reports false where
+// only the database can tell them.
+func arrivals(ctx context.Context, tx *sql.Tx, n int) ([]arrived, bool, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT n, text, caption FROM episodes WHERE n > ? ORDER BY n", n)
+	if err != nil {
+		return nil, false, err
+	}
+	defer rows.Close()
+	var out []arrived
+	for rows.Next() {
+		var n uint32
+		var said, caption string
+		if err := rows.Scan(&n, &said, &caption); err != nil {
+			return nil, false, err
+		}
+		a, known := arrivedOf(n, said, caption)
+		if !known {
+			return nil, false, nil
+		}
+		out = append(out, a)
+	}
+	return out, true, rows.Err()
+}
+
+// is reports whether the snapshot is of st.
+func (n *snapshot) is(st state) bool {
+	return n.epoch == st.epoch && int64(len(n.records)) == st.passages
 }
 
 // holds reports whether a reader at st finds all it needs.

@@ -11,23 +11,13 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
 
-// Postings are the passages that hold one term.
-type Postings struct {
-	Term string
-	// Docs are their numbers in order, one entry for each time that the term
-	// stands there.
-	Docs []uint32
-	// Rows is how many passages hold the term. Where Docs is empty and Rows is
-	// not, the term was too common to be read.
-	Rows int
-}
-
 // Hits is what the archive knows of a search: postings to score, and the
 // passages they point to. It is read-only, and stays valid while others write.
 type Hits struct {
 	Main, Prefix []Postings // in the order asked for
 	Sessions     []string   // ids
 	SessionWords []uint32   // words of each session that are no stopwords
+	Spans        []Span     // of each session; its First is 0 where it has no passages
 	Speakers     []string   // names
 	passages     []packed
 }
@@ -61,73 +51,194 @@ const maxPostings = 200_000
 // Search reads the postings of the terms of the main and the prefix column. An
 // empty archive, or one that was never filled, has no hits.
 func (s *Store) Search(ctx context.Context, main, prefix []string) (*Hits, error) {
-	h := &Hits{}
-	err := s.view(ctx, func(tx *sql.Tx) error {
-		snap, err := s.snapshotOf(ctx, tx)
-		if err != nil {
-			return err
-		}
-		h.passages, h.Sessions, h.SessionWords, h.Speakers = snap.records, snap.sessions, snap.words, snap.speakers
-		if h.Main, err = readPostings(ctx, tx, "m", main, len(h.passages)); err != nil {
-			return err
-		}
-		h.Prefix, err = readPostings(ctx, tx, "p", prefix, len(h.passages))
-		return err
-	})
+	h, err := s.keptHits(ctx, main, prefix)
+	if h == nil && err == nil {
+		h, err = s.readHits(ctx, main, prefix)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("search the archive: %w", err)
 	}
 	return h, nil
 }
 
-// readPostings reads through fts5vocab, not by MATCH: ranking in SQL costs ten
-// times as much, and its idf is of no use in a history of a few turns.
-func readPostings(ctx context.Context, tx *sql.Tx, table string, terms []string, passages int) ([]Postings, error) {
+// keptHits answers from what is kept in memory; nil where something is missing.
+func (s *Store) keptHits(ctx context.Context, main, prefix []string) (*Hits, error) {
+	st, err := s.state(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.kept.mu.Lock()
+	defer s.kept.mu.Unlock()
+	snap := s.kept.of
+	if snap == nil || !snap.holds(st) {
+		return nil, nil
+	}
+	h := snap.hits()
+	for c, terms := range [columns][]string{main, prefix} {
+		lists, _ := s.kept.get(snap, column(c), terms)
+		skip, whole := s.choose(lists)
+		if !whole {
+			return nil, nil
+		}
+		h.set(column(c), postingsOf(terms, lists, skip))
+	}
+	return h, nil
+}
+
+// hits returns the hits of a search for nothing.
+func (n *snapshot) hits() *Hits {
+	return &Hits{passages: n.records, Sessions: n.sessions, SessionWords: n.words, Spans: n.spans, Speakers: n.speakers}
+}
+
+func (h *Hits) set(c column, list []Postings) {
+	if c == mainColumn {
+		h.Main = list
+	} else {
+		h.Prefix = list
+	}
+}
+
+// readHits reads what is not kept from the database.
+func (s *Store) readHits(ctx context.Context, main, prefix []string) (h *Hits, err error) {
+	err = s.view(ctx, func(tx *sql.Tx) error {
+		snap, err := s.snapshotOf(ctx, tx)
+		if err != nil {
+			return err
+		}
+		h = snap.hits()
+		for c, terms := range [columns][]string{main, prefix} {
+			list, err := s.readPostings(ctx, tx, snap, column(c), terms)
+			if err != nil {
+				return err
+			}
+			h.set(column(c), list)
+		}
+		return nil
+	})
+	return h, err
+}
+
+// choose says which lists are left out so that no more than mostPostings are read:
+// the most common ones. The rarest is always read. It reports whether all others
+// are known.
+func (s *Store) choose(lists []*postingList) (skip []bool, whole bool) {
+	order := make([]int, len(lists))
+	for i, l := range lists {
+		if order[i] = i; l == nil {
+			return nil, false
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return lists[a].rows - lists[b].rows })
+	skip, whole = make([]bool, len(lists)), true
+	total := 0
+	for rank, i := range order {
+		total += lists[i].tokens
+		skip[i] = total > s.mostPostings && rank > 0
+		whole = whole && (skip[i] || !lists[i].countsOnly)
+	}
+	return skip, whole
+}
+
+// postingsOf returns the lists as they are told.
+func postingsOf(terms []string, lists []*postingList, skip []bool) []Postings {
+	if len(terms) == 0 {
+		return nil
+	}
+	out := make([]Postings, len(terms))
+	for i, l := range lists {
+		out[i] = Postings{Term: terms[i], Rows: l.rows, Skipped: skip[i] && l.rows > 0}
+		if !skip[i] {
+			out[i].packed = l.packed
+		}
+	}
+	return out
+}
+
+// readPostings reads the lists of one column that are not kept. The database's state
+// may be an earlier one than that of the snapshot; what is kept is not used then. It
+// reads through fts5vocab, not by MATCH: ranking in SQL costs ten times as much, and
+// its idf is of no use in a history of a few turns.
+func (s *Store) readPostings(ctx context.Context, tx *sql.Tx, snap *snapshot, c column, terms []string) ([]Postings, error) {
 	if len(terms) == 0 {
 		return nil, nil
 	}
-	out := make([]Postings, len(terms))
-	tokens, order := make([]int, len(terms)), make([]int, len(terms))
-	for i, term := range terms {
-		out[i].Term, order[i] = term, i
+	st, err := readState(ctx, tx)
+	if err != nil {
+		return nil, err
 	}
-	err := eachTerm(ctx, tx, "SELECT j.key, v.doc, v.cnt FROM json_each(?) j CROSS JOIN "+table+"_rows v ON v.term = j.value", terms, func(rows *sql.Rows) error {
+	lists, keep := make([]*postingList, len(terms)), snap.is(st)
+	if keep {
+		s.kept.mu.Lock()
+		lists, keep = s.kept.get(snap, c, terms)
+		s.kept.mu.Unlock()
+	}
+	if err := countTerms(ctx, tx, c, terms, lists); err != nil {
+		return nil, err
+	}
+	skip, _ := s.choose(lists)
+	var wanted []string
+	var into []int
+	for i, l := range lists {
+		if l.countsOnly && !skip[i] && l.rows > 0 {
+			wanted, into = append(wanted, terms[i]), append(into, i)
+		}
+	}
+	if err := readLists(ctx, tx, c, wanted, func(i int, docs []byte) error {
+		l := lists[into[i]]
+		read, err := parseDocs(docs, len(snap.records))
+		*l = read
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	for i, l := range lists {
+		if l.rows == 0 {
+			l.countsOnly = false // there is nothing to read
+		}
+		if keep {
+			s.kept.put(snap, c, terms[i], *l)
+		}
+	}
+	return postingsOf(terms, lists, skip), nil
+}
+
+// countTerms fills in lists that are nil with how common their terms are.
+func countTerms(ctx context.Context, tx *sql.Tx, c column, terms []string, lists []*postingList) error {
+	var wanted []string
+	var into []int
+	for i, l := range lists {
+		if l == nil {
+			lists[i] = &postingList{countsOnly: true}
+			wanted, into = append(wanted, terms[i]), append(into, i)
+		}
+	}
+	return eachTerm(ctx, tx, "SELECT j.key, v.doc, v.cnt FROM json_each(?) j CROSS JOIN "+c.table()+"_rows v ON v.term = j.value", wanted, func(rows *sql.Rows) error {
 		var i, docs, count int
 		if err := rows.Scan(&i, &docs, &count); err != nil {
 			return err
 		}
-		out[i].Rows, tokens[i] = docs, count
+		lists[into[i]].rows, lists[into[i]].tokens = docs, count
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return out[a].Rows - out[b].Rows })
-	wanted := slices.Clone(terms)
-	total := 0
-	for rank, i := range order {
-		if total += tokens[i]; total > maxPostings && rank > 0 {
-			wanted[i] = "" // no term: nothing is read
-		}
-	}
-	err = eachTerm(ctx, tx, "SELECT j.key, (SELECT coalesce(group_concat(doc, ' '), '') FROM "+table+"_postings WHERE term = j.value) FROM json_each(?) j", wanted, func(rows *sql.Rows) error {
+}
+
+// readLists calls use with the numbers of the passages that hold each term.
+func readLists(ctx context.Context, tx *sql.Tx, c column, terms []string, use func(i int, docs []byte) error) error {
+	return eachTerm(ctx, tx, "SELECT j.key, (SELECT coalesce(group_concat(doc, ' '), '') FROM "+c.table()+"_postings WHERE term = j.value) FROM json_each(?) j", terms, func(rows *sql.Rows) error {
 		var i int
-		var list sql.RawBytes
-		if err := rows.Scan(&i, &list); err != nil {
+		var docs sql.RawBytes
+		if err := rows.Scan(&i, &docs); err != nil {
 			return err
 		}
-		if len(list) == 0 {
-			return nil
-		}
-		docs, err := parseDocs(list, tokens[i], passages)
-		out[i].Docs = docs
-		return err
+		return use(i, docs)
 	})
-	return out, err
 }
 
 // eachTerm runs a query over the terms, a JSON list, and calls use with each row.
 func eachTerm(ctx context.Context, tx *sql.Tx, query string, terms []string, use func(*sql.Rows) error) error {
+	if len(terms) == 0 {
+		return nil
+	}
 	list, err := json.Marshal(terms)
 	if err != nil {
 		return err
@@ -145,29 +256,43 @@ func eachTerm(ctx context.Context, tx *sql.Tx, query string, terms []string, use
 	return rows.Err()
 }
 
-// parseDocs reads numbers separated by spaces.
-func parseDocs(list []byte, count, passages int) ([]uint32, error) {
-	docs := make([]uint32, 0, count)
-	var n uint32
-	for i := 0; i <= len(list); i++ {
-		if i < len(list) && list[i] != ' ' {
-			n = n*10 + uint32(list[i]-'0')
+// parseDocs reads numbers in order, separated by spaces, one for each time that a
+// term stands in a passage.
+func parseDocs(docs []byte, passages int) (postingList, error) {
+	var l postingList
+	var n, last uint32
+	count := 0
+	for i := 0; i <= len(docs); i++ {
+		if i < len(docs) && docs[i] != ' ' {
+			n = n*10 + uint32(docs[i]-'0')
 			continue
 		}
-		if n < 1 || int(n) > passages {
-			return nil, memory.Errorf(memory.ErrCorrupt, "the archive is damaged: its index names passage %d of %d", n, passages)
+		if n < 1 || int(n) > passages || n < last {
+			return l, damaged("its index names passage %d of %d, after %d", n, passages, last)
 		}
-		docs = append(docs, n)
-		n = 0
+		if n != last && count > 0 {
+			l.add(last, count)
+			count = 0
+		}
+		last, n = n, 0
+		count++
 	}
-	return docs, nil
+	l.add(last, count)
+	return l, nil
 }
 
 // Speakers returns the names of those who speak in the archive, as ParseQuery wants
 // them.
 func (s *Store) Speakers(ctx context.Context) ([]string, error) {
+	st, err := s.state(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if snap := s.seen.Load(); snap.holds(st) {
+		return snap.speakers, nil
+	}
 	var names []string
-	err := s.view(ctx, func(tx *sql.Tx) error {
+	err = s.view(ctx, func(tx *sql.Tx) error {
 		snap, err := s.snapshotOf(ctx, tx)
 		if err == nil {
 			names = snap.speakers

@@ -206,7 +206,7 @@ func (s *scorer) byMeaning(best []pick, c *closeness) ([]pick, error) {
 		return nil, fmt.Errorf("meaning of passages: %w", err)
 	}
 	for i := range best {
-		best[i].score = s.score(best[i].n).total
+		best[i].score = s.total(best[i].n)
 	}
 	return best, nil
 }

@@ -369,6 +369,7 @@ func (f *found) rankPassages(hits *archive.Hits, hidden func(session uint32) boo
 		return f.onlyMeaning(), nil
 	}
 	s := newScorer(hits, f.query, f.search.mainOnly)
+	defer s.release()
 	if f.search.probe {
 		s.only = archive.Probe
 	}

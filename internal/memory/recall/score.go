@@ -2,9 +2,11 @@ package recall
 
 import (
 	"cmp"
+	"container/heap"
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
 	"github.com/openclawssy/openclawssy/internal/memory/text"
@@ -88,7 +90,7 @@ func weight(p archive.Postings, total int) float64 {
 	switch {
 	case p.Rows == 0:
 		return .27 * math.Log(1+2*float64(total))
-	case len(p.Docs) == 0:
+	case p.Skipped:
 		return 0
 	}
 	return idf(total, p.Rows)
@@ -100,29 +102,69 @@ func saturated(count, length float64) float64 {
 	return count * (k1 + 1) / (count + k1*(1-b+b*length))
 }
 
-// scorer holds the parts of the scores of one question over all passages. Slices
-// are indexed by a passage's n.
+// cell is what a scorer knows of the main terms of one passage.
+type cell struct {
+	held  uint64  // which of them it holds, as bits
+	after uint64  // … and which the passages behind it
+	words float32 // BM25 over them, 0 to 1
+}
+
+// scratch is the memory of a scorer, used again for the next question: a history of
+// 100,000 passages needs three megabytes. All of it is 0 between questions but counts
+// and marks.
+type scratch struct {
+	cells    []cell
+	prefix   []float32
+	sessions []float32
+	touched  []bool
+	counts   []uint32
+	marks    []uint64
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// sized returns a slice of n elements in the memory of list, if that is enough.
+func sized[T any](list []T, n int) []T {
+	if cap(list) < n {
+		return make([]T, n, n+n/8)
+	}
+	return list[:n]
+}
+
+// scorer holds the parts of the scores of one question over all passages.
 type scorer struct {
 	hits     *archive.Hits
 	query    text.Query
-	words    []float32 // BM25 over main terms, 0 to 1
-	prefix   []float32 // BM25 over first letters
-	terms    []uint64  // which main terms the passage holds, as bits
-	after    []uint64  // … and which the passages behind it
+	memory   *scratch
+	cells    []cell    // by a passage's n
+	prefix   []float32 // BM25 over first letters, likewise
 	idf      []float64 // of each main term
 	idfSum   float64
 	sessions []float32 // BM25 of sessions by index, the best of them 1
+	touched  []bool    // sessions that hold a main term
 	days     map[text.Date]float64
+	named    int               // the one speaker that the question names, as an index; -1 for none
+	asked    archive.Flag      // what the question's kind asks for
 	only     archive.Flag      // archive.Probe for probes alone; 0 for all else
 	near     map[int64]float64 // closeness in meaning, by n; nil where it does not count
+	rest     float64           // the most that a passage gets for other things than its words and session
 }
 
 // newScorer reads the postings of one question into scores per passage. With
-// mainOnly the prefixes and sessions are left out.
+// mainOnly the prefixes and sessions are left out. The caller calls release.
 func newScorer(h *archive.Hits, q text.Query, mainOnly bool) *scorer {
-	n := h.Len() + 1
-	s := &scorer{hits: h, query: q, words: make([]float32, n), prefix: make([]float32, n), terms: make([]uint64, n), after: make([]uint64, n),
-		sessions: make([]float32, len(h.Sessions)), days: map[text.Date]float64{}}
+	m := scratches.Get().(*scratch)
+	m.cells, m.prefix = sized(m.cells, h.Len()+1), sized(m.prefix, h.Len()+1)
+	m.sessions, m.touched = sized(m.sessions, len(h.Sessions)), sized(m.touched, len(h.Sessions))
+	s := &scorer{hits: h, query: q, memory: m, cells: m.cells, prefix: m.prefix, sessions: m.sessions, touched: m.touched, days: map[text.Date]float64{}, named: -1}
+	if len(q.Speakers) == 1 {
+		s.named = slices.Index(h.Speakers, q.Speakers[0])
+	}
+	for kind, flag := range map[text.Kind]archive.Flag{text.AsksWhen: archive.HasTimeCue, text.AsksWhere: archive.HasWhereCue, text.AsksHowMany: archive.HasNumber} {
+		if q.Asks(kind) {
+			s.asked |= flag
+		}
+	}
 	var total uint64
 	for _, w := range h.SessionWords {
 		total += uint64(w)
@@ -133,61 +175,81 @@ func newScorer(h *archive.Hits, q text.Query, mainOnly bool) *scorer {
 		s.idf[i] = weight(p, h.Len())
 		s.idfSum += s.idf[i]
 	}
-	s.add(h.Main, s.words, mean, s.terms)
-	for n, held := range s.terms {
-		if held == 0 {
-			continue
-		}
-		if before := h.Before(uint32(n)); before > 0 {
-			s.after[before] |= held
-		}
-	}
+	s.addWords(mean)
 	if !mainOnly {
-		s.add(h.Prefix, s.prefix, mean, nil)
+		s.addPrefixes(mean)
 		s.addSessions(float64(total) / float64(max(1, len(h.Sessions))))
 	}
+	s.rest = s.mostRest()
 	return s
 }
 
-// add sums BM25 of the postings into by passage, and marks in terms who holds which.
-func (s *scorer) add(postings []archive.Postings, into []float32, mean float64, terms []uint64) {
-	most := highest(postings, s.hits.Len())
-	for i, p := range postings {
+// release gives the scorer's memory back. The scorer must not be used any more.
+func (s *scorer) release() {
+	read := 0
+	for _, p := range slices.Concat(s.hits.Main, s.hits.Prefix) {
+		read += p.Rows
+	}
+	if read > s.hits.Len()/4 {
+		clear(s.cells)
+		clear(s.prefix)
+	} else {
+		for _, p := range s.hits.Main {
+			p.Each(func(n uint32, _ int) { s.cells[n], s.cells[s.hits.Before(n)] = cell{}, cell{} })
+		}
+		for _, p := range s.hits.Prefix {
+			p.Each(func(n uint32, _ int) { s.prefix[n] = 0 })
+		}
+	}
+	clear(s.sessions)
+	clear(s.touched)
+	scratches.Put(s.memory)
+	*s = scorer{}
+}
+
+// addWords sums BM25 of the main terms by passage, and marks who holds which.
+func (s *scorer) addWords(mean float64) {
+	most := highest(s.hits.Main, s.hits.Len())
+	for i, p := range s.hits.Main {
 		share := weight(p, s.hits.Len()) / most
-		eachDoc(p.Docs, func(n uint32, count int) {
-			into[n] += float32(share * saturated(float64(count), float64(s.hits.Words(n))/mean))
-			if terms != nil {
-				terms[n] |= 1 << i
+		p.Each(func(n uint32, count int) {
+			c := &s.cells[n]
+			c.words += float32(share * saturated(float64(count), float64(s.hits.Words(n))/mean))
+			c.held |= 1 << i
+			s.touched[s.hits.Session(n)] = true
+			if before := s.hits.Before(n); before > 0 {
+				s.cells[before].after |= 1 << i
 			}
 		})
 	}
 }
 
-// eachDoc calls yield with each passage of a posting list and how often it stands there.
-func eachDoc(docs []uint32, yield func(n uint32, count int)) {
-	for i := 0; i < len(docs); {
-		j := i
-		for j < len(docs) && docs[j] == docs[i] {
-			j++
-		}
-		yield(docs[i], j-i)
-		i = j
+// addPrefixes sums BM25 of first letters by passage.
+func (s *scorer) addPrefixes(mean float64) {
+	most := highest(s.hits.Prefix, s.hits.Len())
+	for _, p := range s.hits.Prefix {
+		share := weight(p, s.hits.Len()) / most
+		p.Each(func(n uint32, count int) {
+			s.prefix[n] += float32(share * saturated(float64(count), float64(s.hits.Words(n))/mean))
+		})
 	}
 }
 
 // addSessions scores each session as one text.
 func (s *scorer) addSessions(mean float64) {
-	counts := make([]uint32, len(s.sessions))
+	s.memory.counts = sized(s.memory.counts, len(s.sessions))
+	counts := s.memory.counts
+	clear(counts)
 	var touched []uint32
 	for _, p := range s.hits.Main {
 		touched = touched[:0]
-		for _, n := range p.Docs {
+		p.Each(func(n uint32, count int) {
 			session := s.hits.Session(n)
 			if counts[session] == 0 {
 				touched = append(touched, session)
 			}
-			counts[session]++
-		}
+			counts[session] += uint32(count)
+		})
 		weight := idf(len(s.sessions), len(touched))
 		for _, session := range touched {
 			s.sessions[session] += float32(weight * saturated(float64(counts[session]), float64(s.hits.SessionWords[session])/max(1, mean)))
@@ -221,25 +283,10 @@ func (s *scorer) rank(limit int, hidden func(session uint32) bool, near *closene
 	if near != nil {
 		wide = max(limit, reranked)
 	}
-	var best []pick
-	least := math.Inf(-1) // so many score more, or are newer
-	for n := uint32(1); int(n) <= s.hits.Len(); n++ {
-		if !s.isCandidate(n) || s.hits.Flags(n)&(archive.Suppressed|archive.Probe) != s.only || hidden(s.hits.Session(n)) {
-			continue
-		}
-		total := s.score(n).total
-		if total < least {
-			continue
-		}
-		best = append(best, pick{n, total})
-		if len(best)/4 >= wide {
-			best = firstOf(best, wide)
-			least = best[wide-1].score
-		}
-	}
+	best := s.best(wide, hidden)
 	if near != nil {
 		var err error
-		if best, err = s.byMeaning(firstOf(best, wide), near); err != nil {
+		if best, err = s.byMeaning(best, near); err != nil {
 			return nil, err
 		}
 	}
@@ -257,6 +304,153 @@ type pick struct {
 	score float64
 }
 
+// picks is a heap of the best so far, the worst of them on top.
+type picks []pick
+
+func (p picks) Len() int           { return len(p) }
+func (p picks) Less(i, j int) bool { return comparePicks(p[i], p[j]) > 0 }
+func (p picks) Swap(i, j int)      { p[i], p[j] = p[j], p[i] }
+func (p *picks) Push(x any)        { *p = append(*p, x.(pick)) }
+func (p *picks) Pop() any {
+	last := len(*p) - 1
+	x := (*p)[last]
+	*p = (*p)[:last]
+	return x
+}
+
+// comparePicks orders the best first, and the newest among equals.
+func comparePicks(a, b pick) int {
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.n, a.n))
+}
+
+// finder collects the best passages.
+type finder struct {
+	*scorer
+	hidden func(session uint32) bool
+	wide   int // so many
+	found  picks
+	least  float64 // less does not count any more
+}
+
+// best returns the best candidates, at most wide of them, best first.
+//
+// Those whose words, or whose neighbours', are those of the question are looked at
+// first. Behind them others need only be looked at where a bound of their score,
+// which takes less time than the score, is high enough.
+func (s *scorer) best(wide int, hidden func(session uint32) bool) []pick {
+	if wide < 1 {
+		return nil
+	}
+	f := finder{scorer: s, hidden: hidden, wide: wide, least: math.Inf(-1)}
+	if s.mark() {
+		for word, set := range s.memory.marks {
+			for ; set != 0; set &= set - 1 {
+				f.look(uint32(word<<6 + bits.TrailingZeros64(set)))
+			}
+		}
+		f.lookAtPrefixes()
+	} else {
+		for n := uint32(1); int(n) <= s.hits.Len(); n++ {
+			f.look(n)
+		}
+	}
+	return firstOf(f.found, wide)
+}
+
+// mark marks the passages of the sessions that hold a main term: among them are all
+// candidates but those that have first letters alone. It reports false where looking
+// at every passage costs no more.
+func (s *scorer) mark() bool {
+	if len(s.query.Dates) > 0 {
+		return false
+	}
+	within := 0
+	for session, is := range s.touched {
+		if span := s.hits.Spans[session]; is {
+			within += int(span.Last - span.First)
+		}
+	}
+	if within > s.hits.Len()/2 {
+		return false
+	}
+	s.memory.marks = sized(s.memory.marks, s.hits.Len()>>6+1)
+	marks := s.memory.marks
+	clear(marks)
+	for session, is := range s.touched {
+		if !is {
+			continue
+		}
+		for n := s.hits.Spans[session].First; n <= s.hits.Spans[session].Last; n++ {
+			marks[n>>6] |= 1 << (n & 63)
+		}
+	}
+	return true
+}
+
+// lookAtPrefixes looks at the passages that have first letters of the question's words
+// and are not marked. Their sessions count for nothing.
+func (f *finder) lookAtPrefixes() {
+	marks := f.memory.marks
+	for _, p := range f.hits.Prefix {
+		p.Each(func(n uint32, _ int) {
+			if wPrefix*float64(f.prefix[n])+f.rest < f.least || marks[n>>6]&(1<<(n&63)) != 0 {
+				return
+			}
+			marks[n>>6] |= 1 << (n & 63)
+			f.look(n)
+		})
+	}
+}
+
+// look takes passage n in, if it is a candidate and one of the best so far.
+func (f *finder) look(n uint32) {
+	session := f.hits.Session(n)
+	if !f.isCandidate(n, session) || f.hits.Flags(n)&(archive.Suppressed|archive.Probe) != f.only || f.hidden(session) {
+		return
+	}
+	p := pick{n, f.total(n)}
+	switch {
+	case p.score < f.least:
+	case len(f.found) < f.wide:
+		heap.Push(&f.found, p)
+	case comparePicks(p, f.found[0]) < 0:
+		f.found[0] = p
+		heap.Fix(&f.found, 0)
+	}
+	if len(f.found) == f.wide {
+		f.least = f.found[0].score
+	}
+}
+
+// isCandidate reports whether passage n may be of use, and can be one of the best.
+func (f *finder) isCandidate(n, session uint32) bool {
+	c := f.cells[n]
+	if c.held|c.after != 0 {
+		return true
+	}
+	if before := f.hits.Before(n); before > 0 && (f.cells[before].held != 0 || f.cells[f.hits.Before(before)].held != 0) {
+		return true
+	}
+	inSession := f.sessions[session]
+	if wPrefix*float64(f.prefix[n])+wSession*float64(inSession)+f.rest < f.least {
+		return false
+	}
+	return f.prefix[n] > 0 || inSession >= goodSession || len(f.query.Dates) > 0 && f.day(n) > 0
+}
+
+// mostRest is the most that a passage can get besides what its words and its session
+// bring, and a little more than rounding can add.
+func (s *scorer) mostRest() float64 {
+	most := wOpens + wFirst + 1e-6
+	if s.named >= 0 {
+		most += wSpeaker // the rest of it comes of words
+	}
+	if len(s.query.Dates) > 0 {
+		most += wDay + wSaid
+	}
+	return most + s.kind(archive.HasTimeCue|archive.HasWhereCue|archive.HasNumber)
+}
+
 // spread reorders passages so that each counts less, the more of its session
 // stand before it.
 func (s *scorer) spread(list []pick) []pick {
@@ -271,21 +465,8 @@ func (s *scorer) spread(list []pick) []pick {
 
 // firstOf sorts list, best first and newest first among equals, and cuts it.
 func firstOf(list []pick, limit int) []pick {
-	slices.SortFunc(list, func(a, b pick) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.n, a.n))
-	})
+	slices.SortFunc(list, comparePicks)
 	return list[:min(limit, len(list))]
-}
-
-func (s *scorer) isCandidate(n uint32) bool {
-	if s.terms[n]|s.after[n] != 0 || s.prefix[n] > 0 || s.sessions[s.hits.Session(n)] >= goodSession {
-		return true
-	}
-	before := s.hits.Before(n)
-	if before > 0 && (s.terms[before] != 0 || s.terms[s.hits.Before(before)] != 0) {
-		return true
-	}
-	return len(s.query.Dates) > 0 && s.day(n) > 0
 }
 
 // day says how well the day of passage n fits the dates asked about.
@@ -308,17 +489,17 @@ func (s *scorer) fit(d text.Date) float64 {
 	return fit
 }
 
-// score sums up what speaks for passage n.
+// score returns what speaks for passage n.
 func (s *scorer) score(n uint32) scores {
-	session, before, flags := s.hits.Session(n), s.hits.Before(n), s.hits.Flags(n)
-	out := scores{words: float64(s.words[n]), prefix: float64(s.prefix[n]), session: float64(s.sessions[session])}
-	held := s.terms[n] | s.after[n]
+	session, before, flags, c := s.hits.Session(n), s.hits.Before(n), s.hits.Flags(n), s.cells[n]
+	out := scores{words: float64(c.words), prefix: float64(s.prefix[n]), session: float64(s.sessions[session]), total: s.total(n)}
+	held := c.held | c.after
 	if before > 0 {
 		second := s.hits.Before(before)
-		held |= s.terms[before] | s.terms[second]
-		out.before = float64(s.words[second])
+		held |= s.cells[before].held | s.cells[second].held
+		out.before = float64(s.cells[second].words)
 		if s.hits.Flags(before)&archive.Asks != 0 {
-			out.answer = float64(s.words[before])
+			out.answer = float64(s.cells[before].words)
 		}
 	}
 	out.window = s.share(held)
@@ -326,22 +507,51 @@ func (s *scorer) score(n uint32) scores {
 		out.speaker = wSpeaker + wSpeakerBM*out.words
 	}
 	if len(s.query.Dates) > 0 {
-		out.day = s.day(n)
-		for _, said := range s.hits.Passage(n).Said {
-			if said != (text.Date{}) {
-				out.said = max(out.said, s.fit(said))
-			}
-		}
+		out.day, out.said = s.day(n), s.said(n)
 	}
-	out.kind = s.kind(flags)
-	out.form = form(flags)
-	out.total = out.lexical() + wSession*out.session + wAnswer*out.answer + wTurnBefore*out.before + out.speaker +
-		wDay*out.day + wSaid*out.said + out.kind + out.form
+	out.kind, out.form = s.kind(flags), form(flags)
 	if s.near != nil {
 		out.meaning = s.near[int64(n)]
-		out.total += wMeaning * out.meaning
 	}
 	return out
+}
+
+// total returns the total of score(n), in a fraction of its time.
+func (s *scorer) total(n uint32) float64 {
+	before, flags, c := s.hits.Before(n), s.hits.Flags(n), s.cells[n]
+	held, words := c.held|c.after, float64(c.words)
+	var answer, turnBefore, speaker, day, said float64
+	if before > 0 {
+		first, second := s.cells[before], s.cells[s.hits.Before(before)]
+		held |= first.held | second.held
+		turnBefore = float64(second.words)
+		if first.words != 0 && s.hits.Flags(before)&archive.Asks != 0 {
+			answer = float64(first.words)
+		}
+	}
+	if s.isNamed(n, flags) {
+		speaker = wSpeaker + wSpeakerBM*words
+	}
+	if len(s.query.Dates) > 0 {
+		day, said = s.day(n), s.said(n)
+	}
+	sum := wWords*words + wWindow*s.share(held) + wPrefix*float64(s.prefix[n]) + wSession*float64(s.sessions[s.hits.Session(n)]) + wAnswer*answer + wTurnBefore*turnBefore + speaker +
+		wDay*day + wSaid*said + s.kind(flags) + form(flags)
+	if s.near != nil {
+		sum += wMeaning * s.near[int64(n)]
+	}
+	return sum
+}
+
+// said says how well the days that passage n names fit the dates asked about.
+func (s *scorer) said(n uint32) float64 {
+	var best float64
+	for _, said := range s.hits.Passage(n).Said {
+		if said != (text.Date{}) {
+			best = max(best, s.fit(said))
+		}
+	}
+	return best
 }
 
 // share returns how much of the question's weight the terms in held carry.
@@ -358,19 +568,22 @@ func (s *scorer) share(held uint64) float64 {
 
 // isNamed reports whether the one speaker that the question names says passage n.
 func (s *scorer) isNamed(n uint32, flags archive.Flag) bool {
-	return len(s.query.Speakers) == 1 && flags&archive.Aside == 0 && s.hits.Speakers[s.hits.Speaker(n)] == s.query.Speakers[0]
+	return s.named >= 0 && flags&archive.Aside == 0 && int(s.hits.Speaker(n)) == s.named
 }
 
 // kind scores whether a passage holds what the question's kind asks for.
 func (s *scorer) kind(flags archive.Flag) float64 {
 	var sum float64
-	if s.query.Asks(text.AsksWhen) && flags&archive.HasTimeCue != 0 {
+	if flags &= s.asked; flags == 0 {
+		return 0
+	}
+	if flags&archive.HasTimeCue != 0 {
 		sum += wWhen
 	}
-	if s.query.Asks(text.AsksWhere) && flags&archive.HasWhereCue != 0 {
+	if flags&archive.HasWhereCue != 0 {
 		sum += wWhere
 	}
-	if s.query.Asks(text.AsksHowMany) && flags&archive.HasNumber != 0 {
+	if flags&archive.HasNumber != 0 {
 		sum += wHowMany
 	}
 	return sum
