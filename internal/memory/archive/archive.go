@@ -293,28 +293,36 @@ func (s *Store) ByEvent(ctx context.Context, eventID string) ([]memory.Episode, 
 	return s.episodes(ctx, "e.event_id = ?", eventID)
 }
 
+// episodes is one statement, which needs no transaction.
 func (s *Store) episodes(ctx context.Context, where string, args ...any) ([]memory.Episode, error) {
-	var out []memory.Episode
-	err := s.view(ctx, func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, "SELECT "+episodeColumns+" WHERE "+where+
-			" AND e.event_id NOT IN (SELECT event_id FROM suppressed) ORDER BY e.n", args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			e, err := scanEpisode(rows.Scan)
-			if err != nil {
-				return err
-			}
-			out = append(out, e)
-		}
-		return rows.Err()
-	})
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.db == nil {
+		return nil, memory.Errorf(memory.ErrUnavailable, "read episodes: the archive is closed")
+	}
+	out, err := readEpisodes(ctx, s.db.Reader(), where, args...)
 	if err != nil {
-		return nil, fmt.Errorf("read episodes: %w", err)
+		return nil, fmt.Errorf("read episodes: %w", sqlite.Classify(err))
 	}
 	return out, nil
+}
+
+func readEpisodes(ctx context.Context, db *sql.DB, where string, args ...any) ([]memory.Episode, error) {
+	rows, err := db.QueryContext(ctx, "SELECT "+episodeColumns+" WHERE "+where+
+		" AND e.event_id NOT IN (SELECT event_id FROM suppressed) ORDER BY e.n", args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []memory.Episode
+	for rows.Next() {
+		e, err := scanEpisode(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, rows.Err()
 }
 
 // After returns up to limit passages that come after passage n in the log's

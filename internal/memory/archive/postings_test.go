@@ -64,74 +64,71 @@ func TestKeptPostingsAreThoseOfTheDatabase(t *testing.T) {
 		var log events
 		words := rapid.SliceOfN(rapid.SampledFrom(vocabulary), 1, 12)
 		pick := func() *Store { return stores[rapid.IntRange(0, len(stores)-1).Draw(t, "by")] }
-		sync := func() {
+		follow := func() {
 			if _, err := pick().Follow(ctx, log); err != nil {
 				t.Fatal(err)
 			}
 		}
-		t.Repeat(map[string]func(*rapid.T){
-			"say": func(t *rapid.T) {
-				for range rapid.IntRange(1, 4).Draw(t, "turns") {
-					meta := map[string]any{}
-					if rapid.Bool().Draw(t, "captioned") {
-						meta[memory.MetaCaption] = strings.Join(words.Draw(t, "caption"), " ")
+		compare := func() {
+			q := text.ParseQuery(strings.Join(words.Draw(t, "question"), " "), text.Options{})
+			var first string
+			for i, s := range stores {
+				for range 2 { // the second time from what is kept
+					h, err := s.Search(ctx, q.Terms, q.Prefixes)
+					if err != nil {
+						t.Fatal(err)
 					}
-					log.say(rapid.SampledFrom([]string{"s1", "s2"}).Draw(t, "session"), memory.UserMessage, strings.Join(words.Draw(t, "words"), " "), meta)
-				}
-				sync()
-			},
-			"suppress": func(t *rapid.T) {
-				if len(log) == 0 {
-					return
-				}
-				id := rapid.SampledFrom(log).Draw(t, "event").ID
-				if rapid.Bool().Draw(t, "restore") {
-					log.change(memory.Change{Restore: []string{id}})
-				} else {
-					log.change(memory.Change{Suppress: []string{id}})
-				}
-				sync()
-			},
-			"erase": func(t *rapid.T) {
-				if len(log) == 0 {
-					return
-				}
-				at := rapid.IntRange(0, len(log)-1).Draw(t, "event")
-				s := pick()
-				parts, err := s.Passages(ctx, []string{log[at].ID})
-				if err != nil {
-					t.Fatal(err)
-				}
-				gone := len(parts[log[at].ID])
-				target := &erasure.Target{Events: []erasure.Event{{Seq: log[at].Seq, ID: log[at].ID, Passages: gone}}}
-				log[at] = log[at].Tombstone(gone)
-				if _, err := s.Erase(ctx, log, target); err != nil {
-					t.Fatal(err)
-				}
-			},
-			"": func(t *rapid.T) {
-				q := text.ParseQuery(strings.Join(words.Draw(t, "question"), " "), text.Options{})
-				var first string
-				for i, s := range stores {
-					for range 2 { // the second time from what is kept
-						h, err := s.Search(ctx, q.Terms, q.Prefixes)
-						if err != nil {
-							t.Fatal(err)
-						}
-						got := told(h)
-						if first == "" {
-							first = got
-						}
-						if diff := cmp.Diff(first, got); diff != "" {
-							t.Fatalf("store %d tells something else (-database +kept):\n%s", i, diff)
-						}
+					got := told(h)
+					if first == "" {
+						first = got
 					}
-					if s.kept.bytes > s.kept.most {
-						t.Fatalf("%d bytes are kept, of %d", s.kept.bytes, s.kept.most)
+					if diff := cmp.Diff(first, got); diff != "" {
+						t.Fatalf("store %d tells something else (-database +kept):\n%s", i, diff)
 					}
 				}
-			},
-		})
+				if s.kept.bytes > s.kept.most {
+					t.Fatalf("%d bytes are kept, of %d", s.kept.bytes, s.kept.most)
+				}
+			}
+		}
+		say := func() {
+			for range rapid.IntRange(1, 4).Draw(t, "turns") {
+				meta := map[string]any{}
+				if rapid.Bool().Draw(t, "captioned") {
+					meta[memory.MetaCaption] = strings.Join(words.Draw(t, "caption"), " ")
+				}
+				log.say(rapid.SampledFrom([]string{"s1", "s2"}).Draw(t, "session"), memory.UserMessage, strings.Join(words.Draw(t, "words"), " "), meta)
+			}
+			follow()
+		}
+		suppress := func() {
+			id := rapid.SampledFrom(log).Draw(t, "event").ID
+			if rapid.Bool().Draw(t, "restore") {
+				log.change(memory.Change{Restore: []string{id}})
+			} else {
+				log.change(memory.Change{Suppress: []string{id}})
+			}
+			follow()
+		}
+		erase := func() {
+			at, s := rapid.IntRange(0, len(log)-1).Draw(t, "event"), pick()
+			parts, err := s.Passages(ctx, []string{log[at].ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			gone := len(parts[log[at].ID])
+			target := &erasure.Target{Events: []erasure.Event{{Seq: log[at].Seq, ID: log[at].ID, Passages: gone}}}
+			log[at] = log[at].Tombstone(gone)
+			if _, err := s.Erase(ctx, log, target); err != nil {
+				t.Fatal(err)
+			}
+		}
+		say()
+		for range rapid.IntRange(2, 6).Draw(t, "steps") {
+			compare()
+			rapid.SampledFrom([]func(){say, say, suppress, erase}).Draw(t, "step")()
+			compare()
+		}
 	})
 }
 

@@ -78,9 +78,12 @@ func formatLine(handle string, labels []string, content string, redact func(stri
 // Label makes a name safe for a prompt: one short line that forges nothing.
 func Label(name string) string { return truncate(cleanLabel(name), maxLabel) }
 
+// bracketed takes out what a bracket must not hold.
+var bracketed = strings.NewReplacer("(", "[", ")", "]", "⏎", "")
+
 // cleanLabel makes a name safe for the bracket.
 func cleanLabel(name string) string {
-	name = strings.NewReplacer("(", "[", ")", "]", "⏎", "").Replace(neutralise(name))
+	name = bracketed.Replace(neutralise(name))
 	if name = strings.Join(strings.Fields(name), " "); name == "" {
 		return "unknown"
 	}

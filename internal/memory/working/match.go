@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 
@@ -69,6 +70,9 @@ func rank(ctx context.Context, tx *sql.Tx, q text.Query) ([]hit, error) {
 	if err := tx.QueryRowContext(ctx, `SELECT coalesce(max(number), 0) FROM memory_items`).Scan(&rows); err != nil {
 		return nil, err
 	}
+	if rows == 0 {
+		return nil, nil
+	}
 	scores := make([]float64, rows+1)
 	if err := addScores(ctx, tx, "memory_fts", q.Terms, 1, scores); err != nil {
 		return nil, err
@@ -97,47 +101,61 @@ func addScores(ctx context.Context, tx *sql.Tx, table string, terms []string, sh
 		rows int64
 	}
 	known := make([]term, 0, len(terms))
-	for _, t := range terms {
-		var rows int64
-		err := tx.QueryRowContext(ctx, `SELECT doc FROM `+table+`_terms WHERE term = ?`, t).Scan(&rows)
-		if isNone(err) {
-			continue
+	err := eachTerm(ctx, tx, `SELECT j.key, v.doc FROM json_each(?) j CROSS JOIN `+table+`_terms v ON v.term = j.value`, terms, func(rows *sql.Rows) error {
+		var i int
+		var t term
+		err := rows.Scan(&i, &t.rows)
+		if err == nil {
+			t.text = terms[i]
+			known = append(known, t)
 		}
-		if err != nil {
-			return err
-		}
-		known = append(known, term{t, rows})
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	slices.SortStableFunc(known, func(a, b term) int { return cmp.Compare(a.rows, b.rows) })
 	read := int64(0)
+	var wanted []string
 	for i, t := range known {
 		if read += t.rows; i > 0 && read > maxPlaces {
 			break
 		}
+		wanted = append(wanted, t.text)
+	}
+	// Of a term of very many rows, which tells little, the first of them will do.
+	return eachTerm(ctx, tx, fmt.Sprintf(`SELECT j.key, (SELECT coalesce(group_concat(doc), '') FROM (SELECT doc FROM %s_places WHERE term = j.value LIMIT %d))
+		FROM json_each(?) j`, table, maxPlaces), wanted, func(rows *sql.Rows) error {
+		var i int
 		var list sql.RawBytes
-		// A term of so many rows tells little: the first of them will do.
-		rows, err := tx.QueryContext(ctx, `SELECT coalesce(group_concat(doc), '') FROM (SELECT doc FROM `+table+`_places WHERE term = ? LIMIT ?)`, t.text, maxPlaces)
-		if err != nil {
+		if err := rows.Scan(&i, &list); err != nil {
 			return err
 		}
-		weight := share * idf(int64(len(scores)), t.rows)
-		for rows.Next() {
-			if err := rows.Scan(&list); err != nil {
-				return closing(rows, err)
-			}
-			if err := addWeight(list, weight, scores); err != nil {
-				return closing(rows, err)
-			}
-		}
-		if err := closing(rows, rows.Err()); err != nil {
+		return addWeight(list, share*idf(int64(len(scores)), known[i].rows), scores)
+	})
+}
+
+// eachTerm runs a query over the terms, a JSON list, and calls use with each row.
+func eachTerm(ctx context.Context, tx *sql.Tx, query string, terms []string, use func(*sql.Rows) error) error {
+	if len(terms) == 0 {
+		return nil
+	}
+	list, err := json.Marshal(terms)
+	if err != nil {
+		return err
+	}
+	rows, err := tx.QueryContext(ctx, query, string(list))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := use(rows); err != nil {
 			return err
 		}
 	}
-	return nil
+	return rows.Err()
 }
-
-// closing closes rows and returns err, or what closing says.
-func closing(rows *sql.Rows, err error) error { return cmp.Or(err, rows.Close()) }
 
 // addWeight adds weight, once, to the score of each row of an ascending list such
 // as "4,17,17,90".
@@ -170,6 +188,9 @@ func idf(all, some int64) float64 {
 
 // eligible returns the first items of a ranking that have the properties wanted.
 func eligible(ctx context.Context, tx *sql.Tx, ranking []hit, opts MatchOptions) ([]Match, error) {
+	if len(ranking) == 0 {
+		return nil, nil
+	}
 	if len(opts.Statuses) == 0 {
 		opts.Statuses = []memory.Status{memory.Active}
 	}
