@@ -66,6 +66,31 @@ func (h *house) recallable(ctx context.Context, agent memory.AgentID) (*archive.
 	return a, release, nil
 }
 
+// archiveAndRest lends an agent's archive, and tells the few events behind those that
+// are in it: whoever only asks what was told need not wait until they are indexed.
+// Where they are many the archive is brought up to date.
+func (h *house) archiveAndRest(ctx context.Context, agent memory.AgentID) (*archive.Store, []memory.Event, func(), error) {
+	log, releaseLog, err := h.readLog(ctx, agent)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer releaseLog()
+	a, release, err := h.archives.read(ctx, agent)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	at, err := a.Cursor(ctx)
+	if err == nil {
+		rest, _, err := log.Read(ctx, at, inlineLag)
+		if err == nil && len(rest) < inlineLag {
+			return a, rest, release, nil
+		}
+	}
+	release()
+	a, release, err = h.followed(ctx, agent)
+	return a, nil, release, err
+}
+
 // index brings an agent's archive up to date in the background, one run at a
 // time.
 func (h *house) index(agent memory.AgentID) {

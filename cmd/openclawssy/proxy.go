@@ -88,7 +88,7 @@ func (h *house) proxyKey() ([]byte, error) {
 
 // proxied returns what the proxy has written down of a session.
 func (h *house) proxied(ctx context.Context, agent memory.AgentID, session string, most int) ([]proxy.Said, error) {
-	a, release, err := h.followed(ctx, agent)
+	a, rest, release, err := h.archiveAndRest(ctx, agent)
 	if errors.Is(err, memory.ErrNotFound) {
 		return nil, nil
 	}
@@ -97,11 +97,21 @@ func (h *house) proxied(ctx context.Context, agent memory.AgentID, session strin
 	}
 	defer release()
 	told, err := a.Told(ctx, session, most)
-	said := make([]proxy.Said, len(told))
-	for i, t := range told {
-		said[i] = proxy.Said{Source: t.SourceID, Seq: t.Seq, Answer: t.Type == memory.AssistantOutput || t.Type == memory.ToolCall}
+	var said []proxy.Said
+	add := func(source string, seq int64, kind memory.EventType) {
+		said = append(said, proxy.Said{Source: source, Seq: seq, Answer: kind == memory.AssistantOutput || kind == memory.ToolCall})
 	}
-	return said, err
+	last := int64(0)
+	for _, t := range told {
+		add(t.SourceID, t.Seq, t.Type)
+		last = t.Seq
+	}
+	for _, e := range rest {
+		if source := e.Meta(memory.MetaSourceID); e.SessionID == session && source != "" && e.Type.IsTurn() && e.Seq > last {
+			add(source, e.Seq, e.Type)
+		}
+	}
+	return said[max(0, len(said)-most):], err
 }
 
 // forgetBlocks drops what the proxy keeps of an agent's memory.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -227,7 +228,7 @@ func (h *house) intake() *intake.Service {
 			if len(ids) == 0 {
 				return nil, nil
 			}
-			a, release, err := h.followed(ctx, agent)
+			a, rest, release, err := h.archiveAndRest(ctx, agent)
 			if errors.Is(err, memory.ErrNotFound) {
 				return nil, nil
 			}
@@ -239,6 +240,11 @@ func (h *house) intake() *intake.Service {
 			present := make(map[string]bool, len(turns))
 			for id := range turns {
 				present[id] = true
+			}
+			for _, e := range rest {
+				if slices.Contains(ids, e.ID) {
+					present[e.ID] = true
+				}
 			}
 			return present, err
 		},
