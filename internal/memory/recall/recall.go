@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -69,14 +70,22 @@ type Near func(ctx context.Context, agent memory.AgentID, q text.Query, hops, li
 
 // Service recalls for all agents. It is safe for concurrent use.
 type Service struct {
-	opts   Options
-	counts struct {
+	opts Options
+	// building has a place for each block that is made at the same time: others wait
+	// for their turn, within their deadline, so that however many ask the memory that
+	// it takes is bounded. asking has one for each of those that the operation asks
+	// for, which wait as long as their callers do, and must not keep turns waiting.
+	building, asking chan struct{}
+	counts   struct {
 		blocks, abstained, mainOnly, failed atomic.Int64
 	}
 }
 
 // New returns a service.
-func New(opts Options) *Service { return &Service{opts: opts} }
+func New(opts Options) *Service {
+	cores := runtime.GOMAXPROCS(0)
+	return &Service{opts: opts, building: make(chan struct{}, 2*cores), asking: make(chan struct{}, cores)}
+}
 
 // Counts are how many blocks were asked for since the start, and what became of them.
 type Counts struct {
@@ -156,27 +165,36 @@ func (s *Service) Block(ctx context.Context, agent memory.AgentID, req Request) 
 		ctx, cancel = context.WithTimeout(ctx, set.Deadline)
 		defer cancel()
 	}
-	done := make(chan Block, 1) // buffered: a late builder must not hang
-	go func() {
-		defer func() {
-			if p := recover(); p != nil {
-				done <- empty(req.Text, fmt.Sprintf("recall failed: %v", p))
-			}
-		}()
-		out := s.build(ctx, agent, req, set)
-		if s.opts.Health != nil {
-			out.Trace.Health = s.opts.Health(agent)
-		}
-		done <- out
-	}()
 	var out Block
 	select {
-	case out = <-done:
+	case s.building <- struct{}{}:
+		done := make(chan Block, 1) // buffered: a late builder must not hang
+		go s.builder(ctx, agent, req, set, done)
+		select {
+		case out = <-done:
+		case <-ctx.Done():
+			out = empty(req.Text, "no time: "+ctx.Err().Error())
+		}
 	case <-ctx.Done():
-		out = empty(req.Text, "no time: "+ctx.Err().Error())
+		out = empty(req.Text, "no time, others are being answered: "+ctx.Err().Error())
 	}
 	s.count(out)
 	return out
+}
+
+// builder makes a block and gives its place back.
+func (s *Service) builder(ctx context.Context, agent memory.AgentID, req Request, set Settings, done chan<- Block) {
+	defer func() {
+		<-s.building
+		if p := recover(); p != nil {
+			done <- empty(req.Text, fmt.Sprintf("recall failed: %v", p))
+		}
+	}()
+	out := s.build(ctx, agent, req, set)
+	if s.opts.Health != nil {
+		out.Trace.Health = s.opts.Health(agent)
+	}
+	done <- out
 }
 
 func (s *Service) count(out Block) {

@@ -560,3 +560,28 @@ func TestBlockUnderFire(t *testing.T) {
 		}
 	})
 }
+
+// TestBlocksWaitForTheirTurn asks while as many blocks are made as may be at the same
+// time: the turn goes on without memory when its deadline is over, and has its block
+// when there is a place again.
+func TestBlocksWaitForTheirTurn(t *testing.T) {
+	w := newWorld(t)
+	w.say("old", memory.OriginUser, "My boat is called Nautilus.")
+	for range cap(w.service.building) {
+		w.service.building <- struct{}{}
+	}
+	w.settings.Deadline = time.Millisecond
+	if got := w.block("s", "What is my boat called?"); got.Text != "" || !strings.Contains(got.Degraded, "others are being answered") {
+		t.Errorf("degraded %q, block %q", got.Degraded, got.Text)
+	}
+	w.settings.Deadline = 0
+	done := make(chan Block)
+	go func() { done <- w.block("s", "What is my boat called?") }()
+	<-w.service.building
+	if got := <-done; !strings.Contains(got.Text, "Nautilus") || got.Degraded != "" {
+		t.Errorf("degraded %q, block %q", got.Degraded, got.Text)
+	}
+	if got := w.service.Counts(); got.Failed != 1 || got.Blocks != 2 {
+		t.Errorf("counts %+v", got)
+	}
+}

@@ -119,13 +119,20 @@ type RecallResult struct {
 	Block
 }
 
-// Recall shows what Block would put into a prompt.
+// Recall shows what Block would put into a prompt. The deadline of the block begins
+// when it is this call's turn.
 func (s *Service) Recall(ctx context.Context, agent memory.AgentID, in RecallRequest) (RecallResult, error) {
 	if in.Tokens < 0 {
 		return RecallResult{}, &memory.FieldError{Field: "tokens", Reason: "must not be negative"}
 	}
 	if err := s.open(ctx, agent); err != nil {
 		return RecallResult{}, err
+	}
+	select {
+	case s.asking <- struct{}{}:
+		defer func() { <-s.asking }()
+	case <-ctx.Done():
+		return RecallResult{}, ctx.Err()
 	}
 	return RecallResult{Agent: agent, Block: s.Block(ctx, agent, Request{Text: in.Text, Session: in.Session, Tokens: in.Tokens})}, nil
 }
