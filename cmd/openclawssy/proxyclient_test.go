@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,27 +15,10 @@ const openaiVersion = "7.57.0"
 
 // TestProxyWithTheOfficialClient has the client from npm talk to the proxy.
 func TestProxyWithTheOfficialClient(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("SKIPPED: the official client is not tried, since node is not installed")
-	}
-	dir := t.TempDir()
-	install := exec.Command("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", dir, "openai@"+openaiVersion)
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Skipf("SKIPPED: the official client is not tried, since npm cannot install it: %v\n%s", err, out)
-	}
-	script, err := os.ReadFile(filepath.Join("testdata", "openai.mjs"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := filepath.Join(dir, "openai.mjs")
-	if err := os.WriteFile(program, script, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	script := nodeProgram(t, "openai.mjs", "openai@"+openaiVersion)
 	x := proxyHome(t)
 	x.provider.will(actAsAsked)
-	cmd := exec.Command(node, program)
-	cmd.Env = append(os.Environ(), "BASE_URL="+x.url+"/v1", "TOKEN="+x.token)
+	cmd := script("BASE_URL="+x.url+"/v1", "TOKEN="+x.token)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	raw, err := cmd.Output()

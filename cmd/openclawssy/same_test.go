@@ -191,7 +191,11 @@ func overMCP(t *testing.T, home string, o op.Op, input string) any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := json.Marshal(res.StructuredContent)
+	answer := res.StructuredContent
+	if res.IsError {
+		answer = map[string]any{"error": res.Meta["openclawssy/error"]}
+	}
+	raw, err := json.Marshal(answer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openclawssy/openclawssy/internal/access"
@@ -20,10 +21,55 @@ func (f *Face) tool(o op.Op) *mcp.Tool {
 		description += " For example " + o.Example
 	}
 	return &mcp.Tool{
-		Name: toolName(o.Name), Description: description, InputSchema: o.Input, OutputSchema: o.Output,
+		Name: toolName(o.Name), Description: description, InputSchema: plainSchema(o.Input), OutputSchema: plainSchema(o.Output),
 		Annotations: &mcp.ToolAnnotations{Title: o.Name, ReadOnlyHint: o.Effect == op.Read, DestructiveHint: &destroys,
 			IdempotentHint: o.Effect == op.Read, OpenWorldHint: &elsewhere},
 	}
+}
+
+// plainSchema returns a schema in which each part is an object: a part that allows
+// everything is otherwise written as true, which the official TypeScript client takes
+// for a mistake, and then knows no tools at all.
+func plainSchema(s *jsonschema.Schema) any {
+	raw, err := json.Marshal(s)
+	var doc map[string]any
+	if err != nil || json.Unmarshal(raw, &doc) != nil {
+		return s // as it is: the server checks it
+	}
+	return withoutTrue(doc)
+}
+
+// withoutTrue replaces true by an empty schema wherever a schema stands that clients
+// look into.
+func withoutTrue(schema any) any {
+	if schema == true {
+		return map[string]any{}
+	}
+	parts, is := schema.(map[string]any)
+	if !is {
+		return schema
+	}
+	if items, has := parts["items"]; has {
+		parts["items"] = withoutTrue(items)
+	}
+	for _, name := range []string{"properties", "patternProperties", "$defs"} {
+		if named, has := parts[name].(map[string]any); has {
+			for key, part := range named {
+				named[key] = withoutTrue(part)
+			}
+		}
+	}
+	for _, name := range []string{"anyOf", "oneOf", "allOf"} {
+		if list, has := parts[name].([]any); has {
+			for i, part := range list {
+				list[i] = withoutTrue(part)
+			}
+		}
+	}
+	if members, has := parts["additionalProperties"].(map[string]any); has {
+		parts["additionalProperties"] = withoutTrue(members)
+	}
+	return parts
 }
 
 // call carries out an operation in the name of the client's model. An error of the
@@ -56,14 +102,20 @@ func callerOf(ctx context.Context) string {
 	return Channel
 }
 
-// failed is an error as the client's model reads it.
+// metaError is the member of an answer's _meta that holds the error object of every
+// other face.
+const metaError = "openclawssy/error"
+
+// failed is an error as the client's model reads it. It has no structured content:
+// clients hold that against the operation's own schema, also where it failed, and
+// then the model reads of a broken tool and not of its mistake.
 func failed(err error) (*mcp.CallToolResult, error) {
 	f := op.FailureOf(err)
 	text := f.Message
 	if f.Hint != "" {
 		text += "\n" + f.Hint
 	}
-	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: map[string]any{"error": f}}, nil
+	return &mcp.CallToolResult{IsError: true, Meta: mcp.Meta{metaError: f}, Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
 }
 
 // result is a document with its text: compact where the document has one of its

@@ -76,7 +76,7 @@ type Service struct {
 	// it takes is bounded. asking has one for each of those that the operation asks
 	// for, which wait as long as their callers do, and must not keep turns waiting.
 	building, asking chan struct{}
-	counts   struct {
+	counts           struct {
 		blocks, abstained, mainOnly, failed atomic.Int64
 	}
 }
