@@ -25,7 +25,7 @@ const (
 // there is never copied as a whole.
 const blockRows = 1024
 
-// groupRows is how many vectors have their nibbles interleaved, see kernel.sift.
+// groupRows is how many vectors stand interleaved in a plane, see kernel.sift.
 const groupRows = 16
 
 // Index holds vectors of one dimension under ids. The zero value is of no use;
@@ -44,13 +44,16 @@ type Index struct {
 
 // block is up to blockRows rows, each of their parts beside each other.
 type block struct {
-	ids     []int64
-	scale   []float32
-	coarse  []shadow
-	close   []shadow
-	nibbles []uint8 // of whole groups of rows, see kernel.sift
-	codes   []int8
-	fine    []int16
+	ids    []int64
+	scale  []float32
+	coarse []shadow
+	close  []shadow
+	rough  []shadow
+	high   []uint8 // the upper halves of nibbles, of whole groups of rows, see kernel.sift
+	low    []uint8 // and the lower ones
+	loss   int64   // sum of the losses of rough
+	codes  []int8
+	fine   []int16
 }
 
 // New returns an empty index for vectors of dim numbers, 1 to MaxDim, with the
@@ -112,13 +115,13 @@ func (x *Index) slowAbove() int {
 }
 
 // Bytes returns how much memory the vectors take, without the map of ids: three
-// and a half bytes a number and 28 a vector, and what the last block has in reserve.
+// and a half bytes a number and 36 a vector, and what the last block has in reserve.
 func (x *Index) Bytes() int64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var n int64
 	for _, b := range x.blocks {
-		n += int64(8*cap(b.ids) + 4*cap(b.scale) + 8*cap(b.coarse) + 8*cap(b.close) + cap(b.nibbles) + cap(b.codes) + 2*cap(b.fine))
+		n += int64(8*cap(b.ids) + 4*cap(b.scale) + 8*cap(b.coarse) + 8*cap(b.close) + 8*cap(b.rough) + cap(b.high) + cap(b.low) + cap(b.codes) + 2*cap(b.fine))
 	}
 	return n
 }
@@ -230,7 +233,9 @@ func (b *block) append(id int64, r row, whole bool) {
 		b.scale = grown(b.scale, room)
 		b.coarse = grown(b.coarse, room)
 		b.close = grown(b.close, room)
-		b.nibbles = grown(b.nibbles, room*len(r.nibble)/2)
+		b.rough = grown(b.rough, room)
+		b.high = grown(b.high, room*len(r.nibble)/4)
+		b.low = grown(b.low, room*len(r.nibble)/4)
 		b.codes = grown(b.codes, room*len(r.codes))
 		b.fine = grown(b.fine, room*len(r.fine))
 	}
@@ -238,10 +243,13 @@ func (b *block) append(id int64, r row, whole bool) {
 	b.scale = append(b.scale, r.scale)
 	b.coarse = append(b.coarse, r.coarse)
 	b.close = append(b.close, r.close)
+	b.rough = append(b.rough, r.rough)
+	b.loss += r.rough.loss()
 	if i := len(b.ids) - 1; i%groupRows == 0 {
-		b.nibbles = b.nibbles[:(i+groupRows)*len(r.nibble)/2]
+		size := (i + groupRows) * len(r.nibble) / 4
+		b.high, b.low = b.high[:size], b.low[:size]
 	}
-	pack(b.nibbles, len(b.ids)-1, r.nibble)
+	pack(b.high, b.low, len(b.ids)-1, r.nibble)
 	b.codes = append(b.codes, r.codes...)
 	b.fine = append(b.fine, r.fine...)
 }
@@ -256,16 +264,17 @@ func grown[T any](s []T, capacity int) []T {
 func (b *block) row(i, dim int, nibble []uint8) row {
 	width := padded(dim)
 	if nibble != nil {
-		unpack(nibble, b.nibbles, i)
+		unpack(nibble, b.high, b.low, i)
 	}
-	return row{scale: b.scale[i], coarse: b.coarse[i], close: b.close[i], nibble: nibble,
+	return row{scale: b.scale[i], rough: b.rough[i], coarse: b.coarse[i], close: b.close[i], nibble: nibble,
 		codes: b.codes[i*width : (i+1)*width], fine: b.fine[i*dim : (i+1)*dim]}
 }
 
 // set overwrites row i.
 func (b *block) set(i int, id int64, r row) {
-	b.ids[i], b.scale[i], b.coarse[i], b.close[i] = id, r.scale, r.coarse, r.close
-	pack(b.nibbles, i, r.nibble)
+	b.loss += r.rough.loss() - b.rough[i].loss()
+	b.ids[i], b.scale[i], b.rough[i], b.coarse[i], b.close[i] = id, r.scale, r.rough, r.coarse, r.close
+	pack(b.high, b.low, i, r.nibble)
 	copy(b.codes[i*len(r.codes):], r.codes)
 	copy(b.fine[i*len(r.fine):], r.fine)
 }
@@ -273,40 +282,53 @@ func (b *block) set(i int, id int64, r row) {
 // truncate leaves the first n rows, and nothing of the others in memory.
 func (b *block) truncate(n, dim int) {
 	width := padded(dim)
+	for _, s := range b.rough[n:] {
+		b.loss -= s.loss()
+	}
 	clear(b.ids[n:])
+	clear(b.rough[n:])
 	clear(b.coarse[n:])
 	clear(b.close[n:])
 	clear(b.codes[n*width:])
 	clear(b.fine[n*dim:])
 	none := make([]uint8, width)
 	for i := n; i < len(b.ids); i++ {
-		pack(b.nibbles, i, none)
+		pack(b.high, b.low, i, none)
 	}
-	b.ids, b.scale, b.coarse, b.close = b.ids[:n], b.scale[:n], b.coarse[:n], b.close[:n]
-	b.nibbles = b.nibbles[:(n+groupRows-1)/groupRows*groupRows*width/2]
+	b.ids, b.scale, b.rough, b.coarse, b.close = b.ids[:n], b.scale[:n], b.rough[:n], b.coarse[:n], b.close[:n]
+	size := (n + groupRows - 1) / groupRows * groupRows * width / 4
+	b.high, b.low = b.high[:size], b.low[:size]
 	b.codes, b.fine = b.codes[:n*width], b.fine[:n*dim]
 }
 
-// pack writes the nibbles of row i. 16 rows stand in 8·len(nibble) bytes: 64 bytes
-// for 8 numbers of each, of which a row has four, number j beside number j+4. So a
+// pack writes the nibbles of row i, their upper two bits into one plane and the lower
+// two into the other. In each, 16 rows stand in 4·len(nibble) bytes: 64 bytes for 16
+// numbers of each, of which a row has four, number j beside j+4, j+8 and j+12. So a
 // processor works on 16 rows at once, each in its own lane.
-func pack(nibbles []uint8, i int, nibble []uint8) {
-	at := i/groupRows*groupRows*len(nibble)/2 + i%groupRows*4
-	for j := 0; j < len(nibble); j += 8 {
+func pack(high, low []uint8, i int, nibble []uint8) {
+	at := i/groupRows*groupRows*len(nibble)/4 + i%groupRows*4
+	for j := 0; j < len(nibble); j += 16 {
 		for k := range 4 {
-			nibbles[at+k] = nibble[j+k] | nibble[j+k+4]<<4
+			var h, l uint8
+			for bits := range 4 {
+				c := nibble[j+k+4*bits]
+				h |= c >> 2 << (2 * bits)
+				l |= c & 3 << (2 * bits)
+			}
+			high[at+k], low[at+k] = h, l
 		}
 		at += 4 * groupRows
 	}
 }
 
 // unpack reads what pack wrote.
-func unpack(nibble, nibbles []uint8, i int) {
-	at := i/groupRows*groupRows*len(nibble)/2 + i%groupRows*4
-	for j := 0; j < len(nibble); j += 8 {
+func unpack(nibble, high, low []uint8, i int) {
+	at := i/groupRows*groupRows*len(nibble)/4 + i%groupRows*4
+	for j := 0; j < len(nibble); j += 16 {
 		for k := range 4 {
-			c := nibbles[at+k]
-			nibble[j+k], nibble[j+k+4] = c&15, c>>4
+			for bits := range 4 {
+				nibble[j+k+4*bits] = high[at+k]>>(2*bits)&3<<2 | low[at+k]>>(2*bits)&3
+			}
 		}
 		at += 4 * groupRows
 	}

@@ -4,11 +4,16 @@ package scan
 // same integers; they differ in speed only.
 type kernel struct {
 	name string
-	// sift sets out to the sums of products of nibbles and query, by row. The rows
-	// stand in groups of groupRows, see pack: len(out) is a multiple of it and
-	// len(nibbles) is len(out)·len(query)/2. len(query) is a multiple of lanes, its
-	// numbers are within ±codeMax.
-	sift func(out []int32, nibbles []uint8, query []int8)
+	// sift sets out to four times itself and the sums of products of a plane, two bits
+	// of each number, and query, by row. The rows stand in groups of groupRows, see
+	// pack: len(out) is a multiple of it and len(plane) is len(out)·len(query)/4.
+	// len(query) is a multiple of lanes, its numbers are within ±codeMax.
+	sift func(out []int32, plane []uint8, query []int8)
+	// pick takes the products that sift made of the rows with those shadows. It writes
+	// the rows whose cosine can reach what to asks for to rows, in order, and returns
+	// how many, and the sums of what the products say about all. rows has room for one
+	// more than there are.
+	pick func(rows []uint16, products []int32, shadows []shadow, to *passing) (int, sums)
 	// dots sets out[i] to the sum over j of codes[rows[i]·s+j]·query[j], s =
 	// len(query), a multiple of lanes. Codes are within ±codeMax and the query such
 	// that no sum of absolute products exceeds 31 bits.
@@ -20,25 +25,45 @@ type kernel struct {
 // kernels returns what this build has and this processor can run, best first.
 // The last is plain Go and always there.
 func kernels() []kernel {
-	return append(append(cKernels(), simdKernels()...), kernel{name: "go", sift: siftGo, dots: dotsGo})
+	return append(append(cKernels(), simdKernels()...), kernel{name: "go", sift: siftGo, pick: pickGo, dots: dotsGo})
 }
 
-// siftGo and dotsGo are the kernel for every machine.
-func siftGo(out []int32, nibbles []uint8, query []int8) {
+// siftGo, pickGo and dotsGo are the kernel for every machine.
+func siftGo(out []int32, plane []uint8, query []int8) {
 	for len(out) > 0 {
 		sums := out[:groupRows]
-		clear(sums)
-		for j := 0; j+8 <= len(query); j += 8 {
-			q, step := query[j:j+8:j+8], nibbles[:4*groupRows]
+		for r := range sums {
+			sums[r] *= 4
+		}
+		for j := 0; j+16 <= len(query); j += 16 {
+			q, step := query[j:j+16:j+16], plane[:4*groupRows]
 			for r := range sums {
 				c := step[4*r : 4*r+4 : 4*r+4]
-				sums[r] += int32(c[0]&15)*int32(q[0]) + int32(c[1]&15)*int32(q[1]) + int32(c[2]&15)*int32(q[2]) + int32(c[3]&15)*int32(q[3]) +
-					int32(c[0]>>4)*int32(q[4]) + int32(c[1]>>4)*int32(q[5]) + int32(c[2]>>4)*int32(q[6]) + int32(c[3]>>4)*int32(q[7])
+				for k, b := range c {
+					sums[r] += int32(b&3)*int32(q[k]) + int32(b>>2&3)*int32(q[k+4]) + int32(b>>4&3)*int32(q[k+8]) + int32(b>>6)*int32(q[k+12])
+				}
 			}
-			nibbles = nibbles[4*groupRows:]
+			plane = plane[4*groupRows:]
 		}
 		out = out[groupRows:]
 	}
+}
+
+func pickGo(rows []uint16, products []int32, shadows []shadow, to *passing) (int, sums) {
+	var all sums
+	passed := 0
+	products, rows = products[:len(shadows)], rows[:len(shadows)+1]
+	for i, s := range shadows {
+		about := float32(2*products[i]-to.shift) * (to.scale * s.unit)
+		c := int64(int32(about * sumUnit))
+		all.first += c
+		all.second += c * c
+		if about >= to.least-s.tan*to.tan {
+			rows[passed] = uint16(i)
+			passed++
+		}
+	}
+	return passed, all
 }
 
 func dotsGo(out []int32, codes []int8, rows []uint16, query []int16) {

@@ -10,32 +10,33 @@ func simdKernels() []kernel {
 	if !archsimd.X86.AVX2() {
 		return nil
 	}
-	return []kernel{{name: "go-avx2", sift: siftAVX2, dots: dotsAVX2, fast: true}}
+	return []kernel{{name: "go-avx2", sift: siftAVX2, pick: pickGo, dots: dotsAVX2, fast: true}}
 }
 
 // siftAVX2 is sift_avx2 of kernel.c.
-func siftAVX2(out []int32, nibbles []uint8, query []int8) {
-	mask, one := archsimd.BroadcastUint8x32(15), archsimd.BroadcastInt16x16(1)
+func siftAVX2(out []int32, plane []uint8, query []int8) {
+	mask, one := archsimd.BroadcastUint8x32(3), archsimd.BroadcastInt16x16(1)
 	for ; len(out) > 0; out = out[groupRows:] {
 		var a, b archsimd.Int32x8
 		for j := 0; j+32 <= len(query); j += 32 {
 			q := query[j : j+32 : j+32]
 			var x, y archsimd.Int16x16
-			for i := 0; i < 32; i += 8 {
-				low, high := four(q[i:]), four(q[i+4:])
-				c := archsimd.LoadUint8x32((*[32]uint8)(nibbles))
-				d := archsimd.LoadUint8x32((*[32]uint8)(nibbles[32:]))
-				x = x.Add(c.And(mask).DotProductPairsSaturated(low)).
-					Add(c.AsUint16x16().ShiftAllRight(4).AsUint8x32().And(mask).DotProductPairsSaturated(high))
-				y = y.Add(d.And(mask).DotProductPairsSaturated(low)).
-					Add(d.AsUint16x16().ShiftAllRight(4).AsUint8x32().And(mask).DotProductPairsSaturated(high))
-				nibbles = nibbles[64:]
+			for i := 0; i < 32; i += 16 {
+				c := archsimd.LoadUint8x32((*[32]uint8)(plane))
+				d := archsimd.LoadUint8x32((*[32]uint8)(plane[32:]))
+				for k := 0; k < 16; k += 4 {
+					by := four(q[i+k:])
+					x = x.Add(c.And(mask).DotProductPairsSaturated(by))
+					y = y.Add(d.And(mask).DotProductPairsSaturated(by))
+					c, d = c.AsUint16x16().ShiftAllRight(2).AsUint8x32(), d.AsUint16x16().ShiftAllRight(2).AsUint8x32()
+				}
+				plane = plane[64:]
 			}
 			a = a.Add(x.DotProductPairs(one))
 			b = b.Add(y.DotProductPairs(one))
 		}
-		a.Store((*[8]int32)(out))
-		b.Store((*[8]int32)(out[8:]))
+		a.Add(archsimd.LoadInt32x8((*[8]int32)(out)).ShiftAllLeft(2)).Store((*[8]int32)(out))
+		b.Add(archsimd.LoadInt32x8((*[8]int32)(out[8:])).ShiftAllLeft(2)).Store((*[8]int32)(out[8:]))
 	}
 	// The scalar float code that follows would wait for the upper halves.
 	archsimd.ClearAVXUpperBits()

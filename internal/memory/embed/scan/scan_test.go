@@ -76,6 +76,9 @@ func TestKernels(t *testing.T) {
 	for _, k := range kernels() {
 		t.Run(k.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
+			for rows := range 70 {
+				pickContract(t, k, r, rows)
+			}
 			for _, width := range []int{32, 64, 96, 128, 160, 384, 416, 992, 1536, 2016, MaxDim - 32, MaxDim} {
 				for _, rows := range []int{0, 1, 2, 3, 5, 16, 33} {
 					for _, extreme := range []bool{false, true} {
@@ -136,7 +139,8 @@ func siftContract(t *testing.T, k kernel, r *rand.Rand, rows, width int, extreme
 			query[i] = int8(codeMax * (1 - 2*(rows/groupRows%2)))
 		}
 	}
-	nibbles, want, back := make([]uint8, rows*width/2), make([]int32, rows), make([]uint8, width)
+	high, low := make([]uint8, rows*width/4), make([]uint8, rows*width/4)
+	upper, want, back := make([]int32, rows), make([]int32, rows), make([]uint8, width)
 	for i := range rows {
 		nibble := make([]uint8, width)
 		for j := range nibble {
@@ -144,20 +148,59 @@ func siftContract(t *testing.T, k kernel, r *rand.Rand, rows, width int, extreme
 			if extreme {
 				nibble[j] = 15
 			}
+			upper[i] += int32(nibble[j]>>2) * int32(query[j])
 			want[i] += int32(nibble[j]) * int32(query[j])
 		}
-		pack(nibbles, i, nibble)
-		if unpack(back, nibbles, i); !slices.Equal(back, nibble) {
+		pack(high, low, i, nibble)
+		if unpack(back, high, low, i); !slices.Equal(back, nibble) {
 			t.Fatalf("row %d: unpacked %v, want %v", i, back, nibble)
 		}
 	}
-	out := slices.Repeat([]int32{-1}, rows+1)
-	k.sift(out[:rows], nibbles, query)
+	out := append(make([]int32, rows), -1)
+	k.sift(out[:rows], high, query)
+	if !slices.Equal(out[:rows], upper) {
+		t.Fatalf("sift: width %d, %d rows, extreme %v: %d, want %d", width, rows, extreme, out[:rows], upper)
+	}
+	k.sift(out[:rows], low, query)
 	if !slices.Equal(out[:rows], want) {
-		t.Fatalf("sift: width %d, %d rows, extreme %v: %d, want %d", width, rows, extreme, out[:rows], want)
+		t.Fatalf("sift: width %d, %d rows, extreme %v, lower half: %d, want %d", width, rows, extreme, out[:rows], want)
 	}
 	if out[rows] != -1 {
 		t.Fatalf("sift: width %d, %d rows: wrote behind the last", width, rows)
+	}
+}
+
+// pickContract: the rows and sums of the definition, in order, nothing behind them.
+func pickContract(t *testing.T, k kernel, r *rand.Rand, rows int) {
+	t.Helper()
+	to := passing{scale: 1e-4, least: .2, tan: .5, shift: int32(r.IntN(200) - 100)}
+	if rows%2 == 1 {
+		to.least = float32(math.Inf(-1))
+	}
+	products, shadows := make([]int32, rows), make([]shadow, rows)
+	var want []uint16
+	var all sums
+	for i := range rows {
+		products[i], shadows[i] = int32(r.IntN(20000)-10000), shadow{unit: r.Float32(), tan: r.Float32()}
+		about := float32(2*products[i]-to.shift) * (to.scale * shadows[i].unit)
+		least := to.least - shadows[i].tan*to.tan
+		if math.Abs(float64(about-least)) < 1e-5 { // may be rounded to either side
+			products[i], about = to.shift/2+9999, float32(2*(to.shift/2+9999)-to.shift)*(to.scale*shadows[i].unit)
+		}
+		c := int64(about * sumUnit)
+		all.first += c
+		all.second += c * c
+		if about >= least {
+			want = append(want, uint16(i))
+		}
+	}
+	got := slices.Repeat([]uint16{9999}, rows+2)
+	n, sum := k.pick(got[:rows+1], products, shadows, &to)
+	if !slices.Equal(got[:n], want) || sum != all {
+		t.Fatalf("pick: %d rows: %v %v, want %v %v", rows, got[:n], sum, want, all)
+	}
+	if got[rows+1] != 9999 {
+		t.Fatalf("pick: %d rows: wrote behind the last", rows)
 	}
 }
 
@@ -265,25 +308,54 @@ func TestRecall(t *testing.T) {
 	}
 }
 
+// TestManyDimensions: where rounding is taken not to be the worst case, nothing of
+// any data is missed all the same.
+func TestManyDimensions(t *testing.T) {
+	r := rand.New(rand.NewPCG(30, 31))
+	for name, data := range sets {
+		for _, dim := range []int{256, 384, 1000} {
+			vectors := data(r, 2*blockRows+100, dim)
+			x := build(t, kernels()[0], dim, vectors)
+			queries := append(data(r, 5, dim), vectors[:5]...)
+			queries = append(queries, gaussian(r, 5, dim)...)
+			all := map[int64][]float32{}
+			for i, v := range vectors {
+				all[int64(i)] = v
+			}
+			for _, q := range queries {
+				t.Run(fmt.Sprintf("%s-%d", name, dim), func(t *testing.T) {
+					same(t, all, q, search(t, x, q, 10, nil).Hits, naiveSearch(all, q, 10, nil))
+				})
+			}
+		}
+	}
+}
+
 func TestMeanAndStd(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	for name, data := range sets {
-		vectors := data(r, 3000, 48)
-		x := build(t, kernels()[0], 48, vectors)
-		for _, q := range vectors[:3] {
-			var first, second float64
-			for _, v := range vectors {
-				c := naiveCosine(q, v)
-				first += c
-				second += c * c
-			}
-			mean := first / float64(len(vectors))
-			std := math.Sqrt(max(0, second/float64(len(vectors))-mean*mean))
-			none := func(int64) bool { return false }
-			if f := search(t, x, q, 1, none); len(f.Hits) != 0 || math.Abs(f.Mean-mean) > 2e-2 || math.Abs(f.Std-std) > 2e-2 {
-				// The set of few directions is where one vector's error is that of all.
-				t.Errorf("%s: mean %v, std %v, %d hits, want %v, %v, 0", name, f.Mean, f.Std, len(f.Hits), mean, std)
-			}
+		for _, dim := range []int{48, 384} {
+			meanAndStd(t, name, dim, data(r, 3000, dim))
+		}
+	}
+}
+
+func meanAndStd(t *testing.T, name string, dim int, vectors [][]float32) {
+	t.Helper()
+	x := build(t, kernels()[0], dim, vectors)
+	for _, q := range vectors[:3] {
+		var first, second float64
+		for _, v := range vectors {
+			c := naiveCosine(q, v)
+			first += c
+			second += c * c
+		}
+		mean := first / float64(len(vectors))
+		std := math.Sqrt(max(0, second/float64(len(vectors))-mean*mean))
+		none := func(int64) bool { return false }
+		if f := search(t, x, q, 1, none); len(f.Hits) != 0 || math.Abs(f.Mean-mean) > 2e-2 || math.Abs(f.Std-std) > 2e-2 {
+			// The set of few directions is where one vector's error is that of all.
+			t.Errorf("%s, %d: mean %v, std %v, %d hits, want %v, %v, 0", name, dim, f.Mean, f.Std, len(f.Hits), mean, std)
 		}
 	}
 }
@@ -513,7 +585,7 @@ func TestSizeAndHealth(t *testing.T) {
 	}
 	const n, dim = 3 * blockRows, 384
 	x = build(t, kernels()[0], dim, gaussian(rand.New(rand.NewPCG(1, 1)), n, dim))
-	if got, want := x.Bytes(), int64(n*(3*dim+dim/2+28)); got != want {
+	if got, want := x.Bytes(), int64(n*(3*dim+dim/2+36)); got != want {
 		t.Errorf("%d vectors take %d bytes, want %d", n, got, want)
 	}
 }

@@ -27,8 +27,8 @@ func before(a, b Hit) int {
 // Found is what a search found. Mean and Std are mean and standard deviation of
 // the query's cosine with all vectors of the index, filtered or not, for scores
 // as z = (score − mean) / std. They come from the vectors rounded to four bits a
-// number, each right to some hundredths and the mean of many far better, and are
-// summed up in whole numbers, so they do not depend on the order in which vectors
+// number, in 256 dimensions and more to two, each right to some hundredths and the
+// mean of many far better, and are summed up in whole numbers, so they do not depend on the order in which vectors
 // were stored. Both are 0 for an empty index; Std is 0 too where all are equal.
 type Found struct {
 	Hits      []Hit // best first, equal scores by id; never nil
@@ -67,7 +67,7 @@ func (x *Index) Search(query []float32, k int, keep func(id int64) bool) (Found,
 	}
 	total, near, least := x.scan(s, min(k, n), keep)
 	var found Found
-	found.Mean, found.Std = total.moments(n)
+	found.Mean, found.Std = total.moments(n, len(s.probe.turned))
 	// Near comes from several parts of the index, and grew while least did.
 	near = slices.DeleteFunc(near, func(c candidate) bool { return c.most < least })
 	slices.SortFunc(near, func(a, b candidate) int { return cmp.Compare(b.most, a.most) })
@@ -126,6 +126,10 @@ func (x *Index) scan(s *scratch, k int, keep func(int64) bool) (total sums, near
 		s.workers = append(s.workers, &worker{})
 	}
 	workers := s.workers[:count]
+	floor := workers[0].seed(x, &s.probe, k, keep)
+	for _, w := range workers {
+		w.floor = floor
+	}
 	var next atomic.Int64
 	var others sync.WaitGroup
 	for _, w := range workers[1:] {
@@ -135,8 +139,7 @@ func (x *Index) scan(s *scratch, k int, keep func(int64) bool) (total sums, near
 	others.Wait()
 	total, near, least = workers[0].total, workers[0].near, workers[0].reached()
 	for _, w := range workers[1:] {
-		total.first += w.total.first
-		total.second += w.total.second
+		total.add(w.total)
 		near = append(near, w.near...)
 		least = max(least, w.reached())
 	}
@@ -149,9 +152,12 @@ type worker struct {
 	total sums
 	near  []candidate
 	best  ranking // the k best by the least that their cosines can be
+	floor float64 // a cosine that k rows reach, known beforehand; or -1
 
+	first    []Hit // of seed
 	products [blockRows]int32
-	rows     [blockRows]uint16
+	rows     [blockRows + 1]uint16
+	passing  passing
 }
 
 // candidate is a row whose cosine is at most this.
@@ -163,9 +169,52 @@ type candidate struct {
 // reached returns a cosine that k rows reach, or -1.
 func (w *worker) reached() float64 {
 	if !w.best.full() {
+		return w.floor
+	}
+	return max(w.floor, w.best.hits[0].Score)
+}
+
+// seeds is how many rows for each wanted one are looked at beforehand.
+const seeds = 4
+
+// seed returns a cosine that k rows of the first block reach: those that its nibbles
+// put first, as far as codes tell for certain. So a search need not multiply all of
+// that block in full to have something to rule others out by. It is -1 where the
+// block has too few rows.
+func (w *worker) seed(x *Index, p *probe, k int, keep func(int64) bool) float64 {
+	b := x.blocks[0]
+	n := len(b.ids)
+	if n < 2*seeds*k {
 		return -1
 	}
-	return w.best.hits[0].Score
+	products := w.products[:(n+groupRows-1)/groupRows*groupRows]
+	clear(products)
+	x.kernel.sift(products, b.high, p.turned)
+	x.kernel.sift(products, b.low, p.turned)
+	first := ranking{k: seeds * k, hits: w.first[:0]}
+	for i, d := range products[:n] {
+		if keep == nil || keep(b.ids[i]) {
+			first.add(Hit{ID: int64(i), Score: float64(2*d-15*p.sum) * float64(b.coarse[i].unit)})
+		}
+	}
+	w.first = first.hits
+	rows := w.rows[:len(first.hits)]
+	for i, h := range first.hits {
+		rows[i] = uint16(h.ID)
+	}
+	slices.Sort(rows)
+	x.kernel.dots(w.products[:], b.codes, rows, p.codes)
+	best := ranking{k: k, hits: w.best.hits[:0]}
+	for i, row := range rows {
+		s := b.close[row]
+		least, _ := s.span(float64(w.products[i])*p.scale*float64(s.unit), p.slack)
+		best.add(Hit{Score: least})
+	}
+	w.best.hits = best.hits[:0]
+	if !best.full() {
+		return -1
+	}
+	return best.hits[0].Score
 }
 
 // run takes blocks until there are none left.
@@ -179,7 +228,7 @@ func (w *worker) run(x *Index, p *probe, next *atomic.Int64, k int, keep func(in
 		b := x.blocks[i]
 		rows := w.sift(x.kernel, b, p)
 		x.kernel.dots(w.products[:], b.codes, rows, p.codes)
-		reach := newReach(w.reached(), p.slack)
+		reach := newReach(w.reached(), p.slack, 1)
 		for j, row := range rows {
 			s := b.close[row]
 			about := float64(w.products[j]) * p.scale * float64(s.unit)
@@ -193,50 +242,77 @@ func (w *worker) run(x *Index, p *probe, next *atomic.Int64, k int, keep func(in
 			w.near = append(w.near, candidate{pos: i*blockRows + int(row), most: most})
 			w.best.add(Hit{Score: least})
 			if j%64 == 0 {
-				reach = newReach(w.reached(), p.slack)
+				reach = newReach(w.reached(), p.slack, 1)
 			}
 		}
 	}
 }
 
-// sift returns the rows of the block that their nibbles do not rule out, and
-// counts the cosines that the nibbles give to all of them.
+// sift returns the rows of the block that their nibbles do not rule out, and counts
+// the cosines that the nibbles give to all of them. In many dimensions their upper
+// halves rule out most; the lower ones are looked at where they do not.
 func (w *worker) sift(k kernel, b *block, p *probe) []uint16 {
 	n := len(b.ids)
-	k.sift(w.products[:(n+groupRows-1)/groupRows*groupRows], b.nibbles, p.turned)
-	reach := newReach(w.reached(), p.turnedSlack)
-	scale, shift := float32(p.turnedScale), p.shift
-	products, shadows := w.products[:n], b.coarse[:n]
-	rows, passed := &w.rows, 0
-	var first, second int64
-	for i, d := range products {
-		s := shadows[i]
-		about := float32(2*d-shift) * (scale * s.unit)
-		c := int64(about * sumUnit)
-		first += c
-		second += c * c
-		if reach.by(s, about) {
-			rows[passed%blockRows] = uint16(i)
-			passed++
+	products := w.products[:(n+groupRows-1)/groupRows*groupRows]
+	clear(products)
+	k.sift(products, b.high, p.turned)
+	halves := len(p.turned) >= spread
+	if halves {
+		passed, all := w.pick(k, products, b.rough, p, 3)
+		w.total.add(all)
+		w.total.loss += b.loss
+		if passed <= n/fewPass {
+			return w.rows[:passed]
 		}
 	}
-	w.total.first += first
-	w.total.second += second
-	return rows[:passed]
+	k.sift(products, b.low, p.turned)
+	passed, all := w.pick(k, products, b.coarse, p, 15)
+	if !halves {
+		w.total.add(all)
+	}
+	return w.rows[:passed]
+}
+
+// fewPass says of how many rows one may pass for all of them to be multiplied in
+// full at once: that takes as long as to look at the lower halves of all.
+const fewPass = 8
+
+// pick returns how many rows can reach what the best have, and leaves them in w.rows.
+// The numbers behind the products are 0 to top.
+func (w *worker) pick(k kernel, products []int32, shadows []shadow, p *probe, top int32) (int, sums) {
+	reach := newReach(w.reached(), p.turnedSlack, p.share)
+	w.passing = passing{scale: float32(p.turnedScale), least: reach.least, tan: reach.tan, shift: top * p.sum}
+	return k.pick(w.rows[:], products, shadows, &w.passing)
+}
+
+// passing is what the product d of a row's nibbles with the query has to reach:
+// (2·d−shift)·scale·unit is about the cosine, as reach asks for it. C reads it.
+type passing struct {
+	scale, least, tan float32
+	shift             int32
 }
 
 // sums are those of the cosines and of their squares, counted in units of 2^-18
 // and 2^-36: whole numbers, so that no order of adding changes them. They hold
-// for 2^27 vectors.
-type sums struct{ first, second int64 }
+// for 2^27 vectors. loss is that of the tan² of the shadows that the cosines come
+// from, where it counts. C writes the first two.
+type sums struct{ first, second, loss int64 }
 
 const sumUnit = 1 << 18
 
-// moments returns mean and standard deviation of n cosines.
-func (s sums) moments(n int) (mean, std float64) {
-	mean = float64(s.first) / float64(n)
-	variance := float64(s.second)/float64(n) - mean*mean
-	return mean / sumUnit, math.Sqrt(max(variance, 0)) / sumUnit
+func (s *sums) add(more sums) {
+	s.first += more.first
+	s.second += more.second
+	s.loss += more.loss
+}
+
+// moments returns mean and standard deviation of n cosines. What rounding adds to a
+// cosine c has the variance tan²·(1−c²)/(width−1): that is taken off.
+func (s sums) moments(n, width int) (mean, std float64) {
+	mean = float64(s.first) / float64(n) / sumUnit
+	second := float64(s.second) / float64(n) / (sumUnit * sumUnit)
+	added := float64(s.loss) / float64(n) / sumUnit / float64(width-1)
+	return mean, math.Sqrt(max((second-added)/(1-added)-mean*mean, 0))
 }
 
 // ranking keeps the best k hits, a heap with the worst on top.

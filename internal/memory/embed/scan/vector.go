@@ -59,10 +59,11 @@ func largest(vector []float32) float64 {
 }
 
 // row is one vector v of length one: number i is scale·(codes[i] + fine[i]/65536).
-// Beside it stand two roundings of it, each with its shadow: codes, and the
-// nibbles of the vector turned by the index's rotation.
+// Beside it stand roundings of it, each with its shadow: codes, the nibbles of the
+// vector turned by the index's rotation, and the upper two bits of these.
 type row struct {
 	scale  float32
+	rough  shadow  // of the upper halves of nibbles
 	coarse shadow  // of nibbles
 	close  shadow  // of codes
 	nibble []uint8 // 0..15, one a byte: 2·nibble − 15 is the turned number in half steps
@@ -109,6 +110,7 @@ func (r *row) set(vector []float32, by turn) error {
 		r.nibble[i] = uint8(min(max(math.Floor(x*steps)+8, 0), 15))
 	}
 	r.coarse = cast(v, func(i int) float64 { return float64(2*int(r.nibble[i]) - 15) })
+	r.rough = cast(v, func(i int) float64 { return float64(2*int(r.nibble[i]>>2) - 3) })
 	return nil
 }
 
@@ -132,6 +134,9 @@ func cast(v []float64, c func(i int) float64) shadow {
 	}
 	return shadow{unit: float32(1 / vc), tan: float32(math.Sqrt(rest*cc) / vc * (1 + 1e-6))}
 }
+
+// loss is tan², in units of 1/sumUnit.
+func (s shadow) loss() int64 { return int64(s.tan * s.tan * sumUnit) }
 
 // rounding is more than what bounds and scores lose as float32 numbers, several
 // times over.
@@ -163,18 +168,41 @@ func (s shadow) span(x, slack float64) (least, most float64) {
 // cosine t ≥ 0. From cos(φ−θ) ≥ t follows φ ≤ θ + arccos t, both at most a right
 // angle, so cosφ ≥ cosθ·t − sinθ·√(1−t²), and x ≥ t − tanθ·√(1−t²). The query's
 // slack counts 1/cosθ ≤ 1+tanθ times.
-type reach struct {
-	least, tan float32
-	all        bool // t is below zero: every row can
-}
+type reach struct{ least, tan float32 }
 
-func newReach(t, slack float64) reach {
+// newReach asks for a cosine of t. share is the part of the worst case, in which what
+// rounding left out of the row points straight at the query, that is allowed for.
+func newReach(t, slack, share float64) reach {
 	t -= rounding
 	slack += rounding
-	return reach{least: float32(t - slack), tan: float32(math.Sqrt(max(1-t*t, 0)) + slack), all: t < 0}
+	r := reach{least: float32(t - slack), tan: float32(share*math.Sqrt(max(1-t*t, 0)) + slack)}
+	if t < 0 { // every row can
+		r.least = float32(math.Inf(-1))
+	}
+	return r
 }
 
-func (r reach) by(s shadow, x float32) bool { return x >= r.least-s.tan*r.tan || r.all }
+const (
+	// spread is the number of dimensions from which what rounding leaves out of a
+	// turned vector is taken to point anywhere.
+	spread = 256
+	// deviations is how far the cosine of two directions that have nothing to do with
+	// each other is taken to stray from 0, in standard deviations, 1/√(dimensions−1)
+	// each. The chance of more is 1 in 10^12.
+	deviations = 7
+)
+
+// share returns the share of the worst case that is allowed for in turned vectors: all
+// of it in few dimensions, and less the more there are.
+func (t turn) share() float64 {
+	width := len(t.signs[0])
+	if width < spread {
+		return 1
+	}
+	return deviations / math.Sqrt(float64(width-1))
+}
+
+func (r reach) by(s shadow, x float32) bool { return x >= r.least-s.tan*r.tan }
 
 // vector returns the numbers of the row.
 func (r row) vector() []float32 {
@@ -218,9 +246,10 @@ type probe struct {
 	scale, turnedScale float64
 	codes              []int16
 	turned             []int8
-	shift              int32 // 15 times the sum of turned
+	sum                int32 // of turned
 	// At least the Euclidean lengths of what codes and turned leave out.
 	slack, turnedSlack float64
+	share              float64 // see turn.share
 
 	work []float64
 }
@@ -245,9 +274,10 @@ func (p *probe) set(query []float32, dim int, by turn) error {
 	p.scale, p.slack = round(p.codes, v, float64(min(1<<14-1, math.MaxInt32/(codeMax*dim))))
 	by.apply(v)
 	p.turnedScale, p.turnedSlack = round(p.turned, v, codeMax)
-	p.shift = 0
+	p.share = by.share()
+	p.sum = 0
 	for _, c := range p.turned {
-		p.shift += 15 * int32(c)
+		p.sum += int32(c)
 	}
 	return nil
 }
