@@ -475,6 +475,7 @@ func TestShortSelfDescriptions(t *testing.T) {
 	for said, kept := range map[string]bool{
 		"I'm vegetarian.": true, "I am diabetic.": true, "I'm a nurse.": true, "I'm left-handed.": true, "I'm pregnant.": true,
 		"I have a cat.": true, "We have three kids.": true, "I'm divorced.": true, "I'm from Ghana.": true, "I was born in Lisbon.": true,
+		"I'm Greta.": true, "Hi, I am Greta Meyer.": true, "I'm in Paris.": false, "I'm OK.": false,
 		"I'm tired.": false, "I'm home.": false, "I'm a mess.": false, "I'm not sure.": false, "I have a question.": false,
 		"I'm your boss.": false, "I'm from the future.": false, "Am I a nurse?": false,
 	} {
