@@ -488,6 +488,8 @@ func TestErasureOfHistoriesThatLeftSomething(t *testing.T) {
 		"a note of a memory that has gone": {seed: 0x78a9, steps: []int{8, 4, 14, 3, 1, 5, 5, 7, 13, 1, 12, 0, 14, 3, 1, 0, 11, 7, 0, 0, 2, 13, 1, 14}, first: 1, second: 0},
 		// An answer that goes quoted the end of a memory and the beginning of its note.
 		"a quotation across a note": {seed: 0x8799, steps: []int{1, 5, 2, 5, 2, 2, 9, 14, 10, 2, 7, 4, 14, 12, 2, 1, 5, 14, 0, 1, 2}, first: 1, second: 2},
+		// SQLite had moved a version that went within its page, and left a copy.
+		"a copy in a page's free space": {seed: 0, steps: []int{1, 8, 7, 2, 5, 7, 1, 13, 8, 11, 0, 5, 2, 0}, first: 2, second: 4},
 	} {
 		t.Run(name, func(t *testing.T) { x.live(t, t.TempDir()) })
 	}

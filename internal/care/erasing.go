@@ -29,6 +29,9 @@ const (
 	receiptsName = "erasures"
 )
 
+// itemsFile is the database of items below an agent's directory.
+var itemsFile = filepath.Join("memory", "memory.db")
+
 func pendingPath(dir string) string { return filepath.Join(dir, "memory", pendingName) }
 func lockPath(dir string) string    { return filepath.Join(dir, "memory", eraseLock) }
 
@@ -218,7 +221,11 @@ func (s *Erasure) complete(ctx context.Context, agent memory.AgentID, dir string
 		}
 		res.Stores = append(res.Stores, Erased{step.Name(), n})
 	}
-	left, scanned, err := scan(ctx, dir, t)
+	// Items are written and moved about more than anything else.
+	if _, err := rewrite(ctx, dir, func(path string) bool { return path == itemsFile }); err != nil {
+		return EraseResult{}, err
+	}
+	left, scanned, err := scanAll(ctx, dir, t)
 	if err != nil {
 		return EraseResult{}, err
 	}

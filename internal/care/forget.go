@@ -62,7 +62,13 @@ func (s *Erasure) Blot(ctx context.Context, agent memory.AgentID, t *erasure.Tar
 	if err != nil {
 		return err
 	}
-	_, err = s.purge(ctx, agent, t)
+	if _, err := s.purge(ctx, agent, t); err != nil {
+		return err
+	}
+	left, _, err := count(ctx, filepath.Join(dir, itemsFile), t, 0, -1)
+	if err == nil && left > 0 { // in free space, unless somebody else says it too
+		_, err = rewrite(ctx, dir, func(path string) bool { return path == itemsFile })
+	}
 	return err
 }
 

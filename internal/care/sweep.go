@@ -22,6 +22,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/journal"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/op"
+	"github.com/openclawssy/openclawssy/internal/sqlite"
 )
 
 // walkFiles hands over the regular files below dir by their path below it, but for
@@ -103,6 +104,46 @@ func scan(ctx context.Context, dir string, t *erasure.Target) (left []Leftover, 
 		left = append(left, Leftover{File: path, Places: places[path]})
 	}
 	return left, bytes, nil
+}
+
+// rewrite writes those of an agent's databases anew that are named, below its
+// directory, and returns which.
+func rewrite(ctx context.Context, dir string, named func(path string) bool) (done []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, "memory"))
+	if err != nil {
+		return nil, memory.Errorf(memory.ErrUnavailable, "look for databases: %w", err)
+	}
+	for _, e := range entries {
+		path := filepath.Join("memory", e.Name())
+		if !e.Type().IsRegular() || !strings.HasSuffix(path, ".db") || !named(path) && !named(path+"-wal") {
+			continue
+		}
+		db, err := sqlite.Open(ctx, filepath.Join(dir, path), sqlite.Options{Readers: 1})
+		if err != nil {
+			return done, err
+		}
+		if err := errors.Join(db.Rewrite(ctx), db.Close()); err != nil {
+			return done, err
+		}
+		done = append(done, path)
+	}
+	return done, nil
+}
+
+// scanAll is scan, and looks again at databases in whose free space a copy of what
+// went was left: they are written anew first.
+func scanAll(ctx context.Context, dir string, t *erasure.Target) (left []Leftover, bytes int64, err error) {
+	left, bytes, err = scan(ctx, dir, t)
+	if err != nil || len(left) == 0 {
+		return left, bytes, err
+	}
+	done, err := rewrite(ctx, dir, func(path string) bool {
+		return slices.ContainsFunc(left, func(l Leftover) bool { return l.File == filepath.ToSlash(path) })
+	})
+	if err != nil || len(done) == 0 {
+		return left, bytes, err
+	}
+	return scan(ctx, dir, t)
 }
 
 // count looks through a range of a file, or from an offset on where to is below 0.

@@ -67,6 +67,17 @@ func (d *DB) Compact(ctx context.Context, fullText ...string) (Compacted, error)
 	return done, nil
 }
 
+// Rewrite writes every page anew and empties the write-ahead log. Secure deletion
+// overwrites a row where it stands; of one that SQLite had moved within a page before,
+// a copy may be left in the page's free space, which only this takes away. Readers do
+// not wait, writers do. It needs as much room on the disk again.
+func (d *DB) Rewrite(ctx context.Context) error {
+	if err := d.Exec(ctx, "VACUUM"); err != nil {
+		return fmt.Errorf("write %s anew: %w", d.path, err)
+	}
+	return d.Fold(ctx)
+}
+
 // mergeStep merges a little of a full-text index; false once there is nothing to
 // merge. FTS5 shows that by the number of rows that a merge has changed.
 func (d *DB) mergeStep(ctx context.Context, table string) (more bool, err error) {

@@ -58,17 +58,24 @@ func (s *Store) Erase(ctx context.Context, src source, t *erasure.Target) (n int
 	if s.db == nil {
 		return 0, memory.Errorf(memory.ErrUnavailable, "the archive is closed")
 	}
+	speakers, there := map[string]bool{}, 0
 	for rest := t.Events; len(rest) > 0 && err == nil; {
 		some := rest[:min(len(rest), erasedAtOnce)]
 		rest = rest[len(some):]
+		for _, e := range some {
+			there += e.Passages
+		}
 		err = s.db.Update(ctx, func(tx *sql.Tx) error {
-			done, err := eraseEvents(ctx, tx, some)
+			done, err := eraseEvents(ctx, tx, some, speakers)
 			n += done
 			return err
 		})
 	}
+	if n < there { // some were erased before, by one that was interrupted: whose they were is not known
+		speakers = nil
+	}
 	if err == nil {
-		err = s.db.Update(ctx, func(tx *sql.Tx) error { return eraseNames(ctx, tx, t) })
+		err = s.db.Update(ctx, func(tx *sql.Tx) error { return eraseNames(ctx, tx, t, speakers) })
 	}
 	if err == nil {
 		err = s.db.Fold(ctx)
@@ -81,11 +88,12 @@ func (s *Store) Erase(ctx context.Context, src source, t *erasure.Target) (n int
 
 // lost is a passage that goes.
 type lost struct {
-	n             int64
-	text, caption string
+	n                      int64
+	text, caption, speaker string
 }
 
-func eraseEvents(ctx context.Context, tx *sql.Tx, events []erasure.Event) (int, error) {
+// eraseEvents empties the passages of events, and notes who had said them.
+func eraseEvents(ctx context.Context, tx *sql.Tx, events []erasure.Event, speakers map[string]bool) (int, error) {
 	st, err := readState(ctx, tx)
 	if err != nil {
 		return 0, err
@@ -98,6 +106,7 @@ func eraseEvents(ctx context.Context, tx *sql.Tx, events []erasure.Event) (int, 
 			return 0, err
 		}
 		for _, p := range gone {
+			speakers[p.speaker] = true
 			if err := w.blank(p); err != nil {
 				return 0, fmt.Errorf("passage %d: %w", p.n, err)
 			}
@@ -113,7 +122,7 @@ func eraseEvents(ctx context.Context, tx *sql.Tx, events []erasure.Event) (int, 
 
 // passagesOf returns the passages of an event that have not been erased yet.
 func passagesOf(ctx context.Context, tx *sql.Tx, eventID string) ([]lost, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT n, text, caption FROM episodes WHERE event_id = ? AND (text <> '' OR caption <> '' OR source_id <> '' OR speaker <> '')", eventID)
+	rows, err := tx.QueryContext(ctx, "SELECT n, text, caption, speaker FROM episodes WHERE event_id = ? AND (text <> '' OR caption <> '' OR source_id <> '' OR speaker <> '')", eventID)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +130,7 @@ func passagesOf(ctx context.Context, tx *sql.Tx, eventID string) ([]lost, error)
 	var out []lost
 	for rows.Next() {
 		var p lost
-		if err := rows.Scan(&p.n, &p.text, &p.caption); err != nil {
+		if err := rows.Scan(&p.n, &p.text, &p.caption, &p.speaker); err != nil {
 			return nil, err
 		}
 		out = append(out, p)
@@ -158,17 +167,26 @@ func (w *writer) blank(p lost) error {
 	return w.saveBlock(block, raw)
 }
 
-// eraseNames takes away the ids of sessions that go whole, and the names of
-// speakers of whom nothing is left.
-func eraseNames(ctx context.Context, tx *sql.Tx, t *erasure.Target) error {
+// eraseNames takes away the ids of sessions that go whole, and the names of those
+// speakers of whom nothing is left; nil for all, which reads every passage.
+func eraseNames(ctx context.Context, tx *sql.Tx, t *erasure.Target, speakers map[string]bool) error {
 	for _, id := range t.Sessions {
 		if _, err := tx.ExecContext(ctx, "UPDATE sessions SET id = 'erased-' || n WHERE id = ?", id); err != nil {
 			return err
 		}
 	}
-	_, err := tx.ExecContext(ctx, `UPDATE speakers SET name = 'erased-' || n WHERE name NOT LIKE 'erased-%'
-		AND name NOT IN (SELECT DISTINCT speaker FROM episodes)`)
-	return err
+	if speakers == nil {
+		_, err := tx.ExecContext(ctx, `UPDATE speakers SET name = 'erased-' || n WHERE name NOT LIKE 'erased-%'
+			AND name NOT IN (SELECT DISTINCT speaker FROM episodes)`)
+		return err
+	}
+	for name := range speakers {
+		if _, err := tx.ExecContext(ctx, `UPDATE speakers SET name = 'erased-' || n WHERE name = ?1 AND name NOT LIKE 'erased-%'
+			AND NOT EXISTS (SELECT 1 FROM episodes WHERE speaker = ?1)`, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // EventOf returns the id of the event that a passage is of, also where it is
