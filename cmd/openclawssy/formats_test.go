@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,13 @@ import (
 // commandOf runs a command as the program does, and fails the test where it fails.
 func commandOf(t *testing.T, home string, args ...string) string {
 	t.Helper()
-	h := newHouse(time.Now, func(string) string { return "" }, nil)
+	return commandAt(t, time.Now, home, args...)
+}
+
+// commandAt is commandOf by another clock.
+func commandAt(t *testing.T, now func() time.Time, home string, args ...string) string {
+	t.Helper()
+	h := newHouse(now, func(string) string { return "" }, nil)
 	var out, errs bytes.Buffer
 	status := cli.Run(context.Background(), h.app(), append(args, "--home", home), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 	if err := h.close(); err != nil {
@@ -29,43 +36,46 @@ func commandOf(t *testing.T, home string, args ...string) string {
 	return out.String()
 }
 
+// wholeLife is what an agent goes through in a tour, and what is in a fixture.
+var wholeLife = [][]string{
+	{"ask", "--session", "s1", "--user", "mara", "I am severely allergic to peanuts and I live in Leeds."},
+	{"ask", "--session", "s1", "Please remind me every Friday at 10:00 to send the report."},
+	{"ask", "--session", "s2", "My sister Ana lives in Porto and has two dogs."},
+	{"memory", "write", "--title", "tea", "--content", "The user drinks green tea."},
+	{"memory", "write", "--title", "old", "--content", "The shed is green."},
+	{"memory", "forget", "MEM-2"},
+	{"memory", "checkpoint"},
+	{"memory", "maintenance"},
+	{"memory", "report"},
+	{"memory", "canary"},
+	{"memory", "recall", "What am I allergic to?"},
+	{"record", "put", "--namespace", "workflow", "--record-kind", "workflow.step", "--record-id", "one", "--payload", `{"n":1}`},
+	{"graph", "add_node", "--id", "ann", "--node-type", "semantic", "--label", "Ann"},
+	{"agent", "message", "send", "the report is due", "--session-id", "s1"},
+	{"token", "create", "--name", "laptop"},
+	{"cron", "add", "nightly", "--schedule", "30 2 * * *", "--op", "memory.checkpoint"},
+	{"cron", "run", "nightly"},
+	{"memory", "erase", "--session", "s2", "--yes"},
+}
+
 // tour uses every feature that writes files, in a home and a workspace of its own.
 func tour(t *testing.T, home string) {
 	t.Helper()
-	space := filepath.Join(t.TempDir(), "space")
+	space, outside := filepath.Join(t.TempDir(), "space"), t.TempDir()
 	if err := os.Mkdir(space, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(space, "MEMORY.md"), []byte("# Garden\n\nThe well is nine metres deep.\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	outside := t.TempDir()
-	for _, args := range [][]string{
-		{"ask", "--session", "s1", "--user", "mara", "I am severely allergic to peanuts and I live in Leeds."},
-		{"ask", "--session", "s1", "Please remind me every Friday at 10:00 to send the report."},
-		{"ask", "--session", "s2", "My sister Ana lives in Porto and has two dogs."},
-		{"memory", "write", "--title", "tea", "--content", "The user drinks green tea."},
-		{"memory", "write", "--title", "old", "--content", "The shed is green."},
-		{"memory", "forget", "MEM-2"},
-		{"memory", "checkpoint"},
-		{"memory", "maintenance"},
-		{"memory", "report"},
-		{"memory", "canary"},
-		{"memory", "recall", "What am I allergic to?"},
-		{"record", "put", "--namespace", "workflow", "--record-kind", "workflow.step", "--record-id", "one", "--payload", `{"n":1}`},
-		{"graph", "add_node", "--id", "ann", "--node-type", "semantic", "--label", "Ann"},
-		{"agent", "message", "send", "the report is due", "--session-id", "s1"},
-		{"token", "create", "--name", "laptop"},
-		{"cron", "add", "nightly", "--schedule", "30 2 * * *", "--op", "memory.checkpoint"},
-		{"cron", "run", "nightly"},
+	for _, args := range append(slices.Clone(wholeLife), [][]string{
 		{"workspace", "import", space},
 		{"workspace", "search", "well", "--workspace", space},
 		{"alf", "export", "--agent", "default", "--output", filepath.Join(outside, "a.alf")},
 		{"backup", filepath.Join(outside, "b.tar.zst")},
-		{"memory", "erase", "--session", "s2", "--yes"},
 		{"doctor"},
 		{"status"},
-	} {
+	}...) {
 		commandOf(t, home, args...)
 	}
 }

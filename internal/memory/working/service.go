@@ -225,7 +225,8 @@ func (s *Store) logDecision(ctx context.Context, in Decision) (WriteResult, erro
 		return WriteResult{}, fmt.Errorf("log a decision: %w", err)
 	}
 	by := memory.Actor(ctx)
-	events, err := s.opts.Log.Write(ctx, memory.Event{Type: memory.DecisionLog, Origin: by, Timestamp: s.opts.Now(), Text: in.Title + ": " + in.Content, Metadata: meta})
+	// Each by itself: a secret that is known by where its line begins is not, behind a title.
+	events, err := s.opts.Log.Write(ctx, memory.Event{Type: memory.DecisionLog, Origin: by, Timestamp: s.opts.Now(), Text: s.opts.Redact.Text(in.Title) + ": " + s.opts.Redact.Text(in.Content), Metadata: meta})
 	if err != nil {
 		return WriteResult{}, fmt.Errorf("log a decision: %w", err)
 	}
