@@ -22,6 +22,7 @@ import (
 
 	"github.com/openclawssy/openclawssy/internal/alf"
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/embed/scan"
 	"github.com/openclawssy/openclawssy/internal/sqlite"
 	"github.com/openclawssy/openclawssy/internal/workspace"
 )
@@ -310,33 +311,38 @@ func (m memoryRow) record(agent uuid.UUID) *alf.Record {
 func decodeVector(blob []byte) alf.Vector {
 	var out alf.Vector
 	switch n := len(blob) / 4; {
-	case len(blob) == 0 || len(blob)%4 != 0:
+	case len(blob)%4 != 0:
 	case n >= 64 && n <= 4096:
-		for i := range n {
-			out = append(out, float64(math.Float32frombits(binary.LittleEndian.Uint32(blob[4*i:]))))
+		floats, err := scan.Floats(nil, blob)
+		if err != nil {
+			return nil // no vector, and nothing that JSON could say
+		}
+		for _, f := range floats {
+			out = append(out, float64(f))
 		}
 	case len(blob)%8 == 0:
 		for i := range len(blob) / 8 {
-			out = append(out, math.Float64frombits(binary.LittleEndian.Uint64(blob[8*i:])))
-		}
-	}
-	for _, x := range out {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil // no vector, and nothing that JSON could say
+			x := math.Float64frombits(binary.LittleEndian.Uint64(blob[8*i:]))
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				return nil
+			}
+			out = append(out, x)
 		}
 	}
 	return out
 }
 
 func encodeVector(v []float64) []byte {
-	wide := len(v) < 64 || len(v) > 4096
 	var out []byte
-	for _, x := range v {
-		if wide {
+	if len(v) < 64 || len(v) > 4096 {
+		for _, x := range v {
 			out = binary.LittleEndian.AppendUint64(out, math.Float64bits(x))
-		} else {
-			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(float32(x)))
 		}
+		return out
 	}
-	return out
+	floats := make([]float32, len(v))
+	for i, x := range v {
+		floats[i] = float32(x)
+	}
+	return scan.AppendFloats(nil, floats)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	vectorscan "github.com/openclawssy/openclawssy/internal/memory/embed/scan"
 	"github.com/openclawssy/openclawssy/internal/sqlite"
 	"github.com/openclawssy/openclawssy/internal/workspace/chunk"
 )
@@ -110,7 +111,7 @@ func (r *rows) addChunk(ctx context.Context, path, source string, c chunk.Chunk)
 	if err != nil || vector == nil {
 		return err
 	}
-	_, err = r.tx.ExecContext(ctx, "INSERT INTO chunks_vec (id, embedding) VALUES (?, ?)", id, vectorBlob(vector))
+	_, err = r.tx.ExecContext(ctx, "INSERT INTO chunks_vec (id, embedding) VALUES (?, ?)", id, vectorscan.AppendFloats(nil, vector))
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	vectorscan "github.com/openclawssy/openclawssy/internal/memory/embed/scan"
 	"github.com/openclawssy/openclawssy/internal/sqlite"
 	"github.com/openclawssy/openclawssy/internal/workspace"
 	"github.com/openclawssy/openclawssy/internal/workspace/chunk"
@@ -339,11 +340,16 @@ func scanVectors(ctx context.Context, tx *sql.Tx, v []float32, most int) (best [
 	defer func() { err = errors.Join(err, found.Close()) }()
 	order := func(a, b near) int { return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.id, b.id)) }
 	var id, blob sql.RawBytes
+	var stored []float32
 	for found.Next() {
 		if err := found.Scan(&id, &blob); err != nil {
 			return nil, err
 		}
-		n := near{score: cosine(v, blob)}
+		var n near
+		// Others write this file too: what is no vector is near to nothing.
+		if read, err := vectorscan.Floats(stored, blob); err == nil {
+			stored, n.score = read, cosine(v, read)
+		}
 		if len(best) == most && n.score < best[most-1].score {
 			continue
 		}

@@ -331,7 +331,7 @@ func TestCosine(t *testing.T) {
 		{[]float32{1, 0}, []float32{2, 0}, 1}, {[]float32{1, 0}, []float32{0, 3}, 0}, {[]float32{1, 1}, []float32{-1, -1}, -1},
 		{[]float32{0, 0}, []float32{1, 1}, 0}, {[]float32{1, 2, 9}, []float32{1, 2}, 1}, {nil, []float32{1}, 0},
 	} {
-		if got := cosine(tc.a, vectorBlob(tc.b)); math.Abs(got-tc.want) > 1e-9 {
+		if got := cosine(tc.a, tc.b); math.Abs(got-tc.want) > 1e-9 {
 			t.Errorf("cosine(%v, %v) = %v, want %v", tc.a, tc.b, got, tc.want)
 		}
 		if back := parseVector(vectorText(tc.b)); fmt.Sprint(back) != fmt.Sprint(tc.b) {

@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	vectorscan "github.com/openclawssy/openclawssy/internal/memory/embed/scan"
 	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/sqlite"
 )
@@ -141,7 +141,7 @@ func (p *pass) keep(ctx context.Context, db *sqlite.DB, batch []waiting, vectors
 				return err
 			}
 			_, err := tx.ExecContext(ctx, "INSERT INTO chunks_vec (id, embedding) SELECT id, ? FROM chunks WHERE hash = ? AND embedding = '[]'",
-				vectorBlob(vectors[i]), w.hash)
+				vectorscan.AppendFloats(nil, vectors[i]), w.hash)
 			if err != nil {
 				return err
 			}
@@ -175,21 +175,12 @@ func parseVector(text string) []float32 {
 	return v
 }
 
-// vectorBlob writes a vector as float32, little-endian.
-func vectorBlob(v []float32) []byte {
-	out := make([]byte, 0, 4*len(v))
-	for _, f := range v {
-		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(f))
-	}
-	return out
-}
-
-// cosine is the similarity of a vector and a stored one, over the shorter length;
-// 0 where one is zero.
-func cosine(a []float32, blob []byte) float64 {
+// cosine is the similarity of two vectors, over the shorter length; 0 where one is
+// zero.
+func cosine(a, b []float32) float64 {
 	var dot, aa, bb float64
-	for i := range min(len(a), len(blob)/4) {
-		x, y := float64(a[i]), float64(math.Float32frombits(binary.LittleEndian.Uint32(blob[4*i:])))
+	for i := range min(len(a), len(b)) {
+		x, y := float64(a[i]), float64(b[i])
 		dot += x * y
 		aa += x * x
 		bb += y * y
