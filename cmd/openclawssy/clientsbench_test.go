@@ -43,13 +43,13 @@ func BenchmarkRecallClients(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() {
+		b.ReportMetric(resident(server.Process.Pid), "MiB_resident")
 		if err := server.Process.Signal(syscall.SIGTERM); err != nil {
 			b.Error(err)
 		}
 		if err := server.Wait(); err != nil {
 			b.Error(err)
 		}
-		b.ReportMetric(resident(server.ProcessState), "MiB_resident")
 	}()
 	var face struct {
 		URL string `json:"url"`

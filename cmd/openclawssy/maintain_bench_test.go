@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -16,9 +17,10 @@ import (
 )
 
 // BenchmarkMaintenance measures the process of memory maintenance over items of which
-// every twentieth says the same as another and every fiftieth is stale: how long it
-// takes, how much processor time and how much resident memory, and what recall in
-// another process takes meanwhile, against what it takes alone.
+// two in a hundred say the same as another, one is stale and one is to be verified: how
+// long it takes, how much processor time and how much memory, and what recall of the
+// same memory takes meanwhile in another process, this one, against what it takes
+// alone. The graph and the messages have followed the items before, as they would have.
 func BenchmarkMaintenance(b *testing.B) {
 	bin := program(b)
 	b.Setenv("OPENCLAWSSY_MEMORY_MAX_WORKING_ITEMS", "0")
@@ -30,27 +32,36 @@ func BenchmarkMaintenance(b *testing.B) {
 func benchMaintenance(b *testing.B, bin string, items int) {
 	home := b.TempDir()
 	fillAlike(b, home, "alike", items)
+	runProgram(b, bin, home, "--agent", "alike", "graph", "rebuild", "--quiet")
+	runProgram(b, bin, home, "--agent", "alike", "agent", "message", "deliver", "--quiet")
+	other := filepath.Join(b.TempDir(), "other") // the same, for what is measured without a graph
+	if err := os.CopyFS(other, os.DirFS(home)); err != nil {
+		b.Fatal(err)
+	}
+	const ageless, graphless = "maintenance.verify_days=0", "graph.from_memory=false"
 	for _, part := range []struct {
-		name string
-		args []string
+		name, home string
+		args       []string
 	}{
-		{"dry-run", []string{"--dry-run", "--set", "maintenance.verify_days=0"}},
-		{"run", []string{"--set", "maintenance.verify_days=0"}},
-		{"again", []string{"--set", "maintenance.verify_days=0"}},
-		{"mark-all", nil}, // every item is marked as old
+		{"dry-run", home, []string{"--dry-run", "--set", ageless}},
+		{"run", home, []string{"--set", ageless}},
+		{"again", home, []string{"--set", ageless}},
+		{"graphless/run", other, []string{"--set", ageless, "--set", graphless}},
+		{"graphless/all-old", other, []string{"--set", graphless}},
 	} {
 		b.Run(part.name, func(b *testing.B) {
-			quiet := recallWhile(b, home, "alike", func() { time.Sleep(2 * time.Second) })
+			quiet := recallWhile(b, part.home, "alike", func() { time.Sleep(5 * time.Second) })
 			for b.Loop() {
 				start := time.Now()
-				var used *os.ProcessState
-				busy := recallWhile(b, home, "alike", func() {
-					used = runProgram(b, bin, home, append([]string{"--agent", "alike", "memory", "maintenance", "--quiet"}, part.args...)...)
+				var of consumed
+				busy := recallWhile(b, part.home, "alike", func() {
+					of = runProgram(b, bin, part.home, append([]string{"--agent", "alike", "memory", "maintenance", "--quiet"}, part.args...)...)
 				})
 				b.ReportMetric(time.Since(start).Seconds(), "s")
-				b.ReportMetric((used.UserTime() + used.SystemTime()).Seconds(), "cpu-s")
-				b.ReportMetric(resident(used), "MiB_resident")
+				b.ReportMetric(of.cpu.Seconds(), "cpu-s")
+				b.ReportMetric(of.resident, "MiB_resident")
 				b.ReportMetric(milliseconds(busy), "recall-p95-ms")
+				b.ReportMetric(milliseconds(quiet), "alone-p95-ms")
 				b.ReportMetric(milliseconds(busy)/milliseconds(quiet), "x-alone")
 			}
 		})
@@ -126,14 +137,17 @@ func fillAlike(b *testing.B, home string, agent memory.AgentID, items int) {
 	for n := 0; n < items; {
 		in := working.Imported{Why: "benchmark"}
 		for range 1000 {
-			if n++; n%20 == 0 {
+			if n++; n%50 == 0 {
 				said += " as well" // stopwords and one word: as long as it is, it says the same
 			} else {
 				said = sentence()
 			}
 			it := memory.Item{ID: fmt.Sprintf("mem_%d", n), Kind: memory.KindFact, Title: "about " + word(uint64(n)), Content: said, Importance: 3, Confidence: .9, Status: memory.Active, Trust: memory.TrustUser}
-			if n%50 == 1 {
+			switch n % 100 {
+			case 1:
 				it.Importance = 1
+			case 2:
+				it.Confidence = .5
 			}
 			in.Put = append(in.Put, working.Entry{Item: it})
 		}

@@ -67,10 +67,10 @@ func number(s string) int {
 // isReminder reports whether an item asks for being reminded: it is of kind
 // reminder, or says so. What a tool or another agent said asks for nothing.
 func isReminder(it memory.Item) bool {
-	if it.Trust.Rank() < memory.TrustImport.Rank() || declines.MatchString(it.Content) {
+	if it.Trust.Rank() < memory.TrustImport.Rank() || it.Kind != memory.KindReminder && !asksToRemind.MatchString(it.Content) {
 		return false
 	}
-	return it.Kind == memory.KindReminder || asksToRemind.MatchString(it.Content)
+	return !declines.MatchString(it.Content) // asked last: few items come so far
 }
 
 // parseWhen derives from what a reminder says when it is due. at is when it was

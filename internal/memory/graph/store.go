@@ -148,9 +148,13 @@ func (s *Store) Close() error {
 	s.closed = true
 	var err error
 	if !s.opts.ReadOnly && s.disk.applied > 0 {
-		s.pending = delta{}
+		read := s.refresh
+		if !s.pending.empty() {
+			// What is in memory only goes: the state is read anew, and need not be there twice.
+			read, s.state, s.pending = s.reload, sized(0, 0), delta{}
+		}
 		err = s.locked(context.Background(), false, func() error {
-			if err := s.reload(); err != nil {
+			if err := read(); err != nil {
 				return err
 			}
 			return s.rewrite()

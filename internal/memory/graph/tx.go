@@ -221,6 +221,9 @@ type delta struct {
 	cuts         map[string]bool // edges that were removed
 }
 
+// empty reports whether everything is on disk.
+func (d *delta) empty() bool { return len(d.nodes)+len(d.edges)+len(d.drops)+len(d.cuts) == 0 }
+
 func (d *delta) node(id string, own bool) {
 	if d.nodes == nil {
 		d.nodes = map[string]bool{}

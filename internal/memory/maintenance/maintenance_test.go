@@ -3,6 +3,7 @@ package maintenance
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -135,6 +136,47 @@ func TestADryRunSaysWhatTheRealOneDoes(t *testing.T) {
 	}
 	if more := w.maintain(t, ctx, false); len(more.Changes) > 0 {
 		t.Errorf("a second run: %s", lines(more.Changes))
+	}
+}
+
+// TestOldMemoriesAreMarkedAFewAtATime has more old memories than are marked, and
+// lets somebody look at one of the marked.
+func TestOldMemoriesAreMarkedAFewAtATime(t *testing.T) {
+	set := Settings{VerifyDays: 30}
+	items := make([]memory.Item, MostOld+50)
+	for i := range items {
+		items[i] = item(fmt.Sprint(i+1), fmt.Sprintf("Person%d lives in city%d.", i, i))
+		items[i].Handle, items[i].Version, items[i].UpdatedAt = fmt.Sprint("MEM-", i+1), 1, monday
+	}
+	last := &items[len(items)-1]
+	last.Importance = 5
+	run := func() (marked int, waiting int) {
+		s := NewSurvey(set, monday.Add(31*day), working.Ground{}, nil)
+		for _, it := range items {
+			if err := s.Add(it); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, c := range s.Plan(nil) {
+			number, err := strconv.Atoi(strings.TrimPrefix(c.Handle, "MEM-"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			items[number-1].Verify = c.Verify
+			marked++
+		}
+		return marked, s.waiting
+	}
+	if marked, waiting := run(); marked != MostOld || waiting != 50 || last.Verify == nil || items[MostOld-1].Verify != nil || items[MostOld-2].Verify == nil {
+		t.Errorf("%d marked and %d waiting; the most important: %q", marked, waiting, last.Verify)
+	}
+	if marked, waiting := run(); marked != 0 || waiting != 50 {
+		t.Errorf("again: %d marked, %d waiting", marked, waiting)
+	}
+	at := monday.Add(30 * day)
+	items[0].VerifiedAt, items[0].Verify = &at, nil
+	if marked, waiting := run(); marked != 1 || waiting != 49 || items[MostOld-1].Verify == nil {
+		t.Errorf("one was approved: %d marked, %d waiting", marked, waiting)
 	}
 }
 

@@ -37,6 +37,8 @@ const (
 	lowConfidence = .6 // below it an item is marked
 	important     = 4  // and above: that it has grown old is news
 	mostStale     = 2  // importance above which nothing is stale
+	// MostOld is how many memories are marked as old at a time: nobody looks at more.
+	MostOld = 1000
 )
 
 // timeless are the kinds of what happened once: it does not grow old.
@@ -75,6 +77,7 @@ type entry struct {
 	like                working.Likeness
 	against             string  // handle that it, in quarantine, would replace
 	onParked, onGone    bool    // its evidence
+	old                 bool    // to be marked as such
 	into                int32   // entry that it is merged into; -1 for none
 	archived            string  // why; "" for not
 	contrary            []int32 // entries that it contradicts
@@ -97,6 +100,7 @@ type Survey struct {
 	likes   working.Likener
 	near    []Pair
 	named   map[string]named // the items of near, by handle
+	waiting int              // memories that are old and not marked as such, since enough are
 }
 
 // named is an item of a Pair.
@@ -114,7 +118,8 @@ type membership struct {
 // NewSurvey returns an empty survey as of a moment. near are items whose vectors
 // are close.
 func NewSurvey(set Settings, at time.Time, ground working.Ground, near []Pair) *Survey {
-	s := &Survey{set: set, at: at, ground: ground, seed: maphash.MakeSeed(), near: near, named: map[string]named{}}
+	s := &Survey{set: set, at: at, ground: ground, seed: maphash.MakeSeed(), near: near, named: map[string]named{},
+		entries: make([]entry, 0, ground.Items), bands: make([]membership, 0, ground.Items*working.BandCount)}
 	for _, p := range near {
 		s.named[p.A], s.named[p.B] = named{at: -1}, named{at: -1}
 	}
@@ -196,6 +201,7 @@ func (s *Survey) Plan(used map[string]time.Time) []Change {
 	}
 	s.trim(used)
 	s.contradictions()
+	s.chooseOld()
 	for i := range s.entries {
 		if e := &s.entries[i]; e.archived != "" {
 			c := e.change(working.ActionArchive)
@@ -232,17 +238,13 @@ func (s *Survey) compare() {
 			same[a], same[b] = append(same[a], b), append(same[b], a)
 		}
 	}
-	slices.SortFunc(s.bands, func(a, b membership) int {
-		return cmp.Or(cmp.Compare(a.band, b.band), cmp.Compare(s.entries[a.at].like.Sum(), s.entries[b.at].like.Sum()), cmp.Compare(a.at, b.at))
-	})
-	for start := 0; start < len(s.bands); {
-		end := start + 1
-		for end < len(s.bands) && s.bands[end].band == s.bands[start].band {
-			end++
-		}
-		for i := start + 1; i < end; i++ {
-			for j := max(start, i-window); j < i; j++ {
-				a, b := s.bands[j].at, s.bands[i].at
+	s.eachBand(func(members []membership) {
+		slices.SortFunc(members, func(a, b membership) int {
+			return cmp.Or(cmp.Compare(s.entries[a.at].like.Sum(), s.entries[b.at].like.Sum()), cmp.Compare(a.at, b.at))
+		})
+		for i := 1; i < len(members); i++ {
+			for j := max(0, i-window); j < i; j++ {
+				a, b := members[j].at, members[i].at
 				x, y := &s.entries[a], &s.entries[b]
 				switch {
 				case x.like.Same(y.like):
@@ -252,8 +254,7 @@ func (s *Survey) compare() {
 				}
 			}
 		}
-		start = end
-	}
+	})
 	for _, p := range s.near {
 		a, b := s.named[p.A], s.named[p.B]
 		if a.at >= 0 && b.at >= 0 && a.at != b.at && (a.wording.Covers(b.wording) || b.wording.Covers(a.wording)) {
@@ -261,6 +262,43 @@ func (s *Survey) compare() {
 		}
 	}
 	s.settle(same)
+}
+
+// eachBand hands over the members of every band that has several. Bands are hashes,
+// so they are first parted by their lowest bits, which spread them evenly: what is
+// left to sort is short.
+func (s *Survey) eachBand(visit func([]membership)) {
+	parts := 1
+	for parts < len(s.bands)/16 {
+		parts *= 2
+	}
+	ends := make([]int32, parts+1)
+	for _, m := range s.bands {
+		ends[m.band&int64(parts-1)+1]++
+	}
+	for i := range parts {
+		ends[i+1] += ends[i]
+	}
+	parted, next := make([]membership, len(s.bands)), slices.Clone(ends)
+	for _, m := range s.bands {
+		part := m.band & int64(parts-1)
+		parted[next[part]] = m
+		next[part]++
+	}
+	for i := range parts {
+		part := parted[ends[i]:ends[i+1]]
+		slices.SortFunc(part, func(a, b membership) int { return cmp.Compare(a.band, b.band) })
+		for start := 0; start < len(part); {
+			end := start + 1
+			for end < len(part) && part[end].band == part[start].band {
+				end++
+			}
+			if end > start+1 {
+				visit(part[start:end])
+			}
+			start = end
+		}
+	}
 }
 
 func isContrary(x, y *entry) bool {
@@ -459,7 +497,7 @@ func (s *Survey) marks(e *entry) []string {
 	if handles := s.contradicted(e); len(handles) > 0 {
 		marks = append(marks, memory.MarkContradicts+strings.Join(handles[:min(namedContrary, len(handles))], ", "))
 	}
-	if s.set.VerifyDays > 0 && !timeless[e.kind] && e.lastUse(time.Time{}).Before(s.at.Add(-time.Duration(s.set.VerifyDays)*day)) {
+	if e.old {
 		marks = append(marks, memory.MarkOld)
 	}
 	if (e.onParked || e.provisional) && e.verified == nil {
@@ -469,6 +507,33 @@ func (s *Survey) marks(e *entry) []string {
 		marks = append(marks, memory.MarkGone)
 	}
 	return marks
+}
+
+// isOld reports whether nobody has confirmed a memory for a long time, and it is
+// worth asking.
+func (s *Survey) isOld(e *entry) bool {
+	return s.set.VerifyDays > 0 && e.importance >= minVerified && !timeless[e.kind] && e.lastUse(time.Time{}).Before(s.at.Add(-time.Duration(s.set.VerifyDays)*day))
+}
+
+// chooseOld chooses what is marked as old: what is so already, then the most
+// important, then the oldest. The rest waits until somebody has looked at some of
+// them.
+func (s *Survey) chooseOld() {
+	var old []*entry
+	for i := range s.entries {
+		if e := &s.entries[i]; e.stays() && s.isOld(e) {
+			old = append(old, e)
+		}
+	}
+	if s.waiting = max(0, len(old)-MostOld); s.waiting > 0 {
+		slices.SortFunc(old, func(a, b *entry) int {
+			return cmp.Or(compareBool(slices.Contains(b.marks, memory.MarkOld), slices.Contains(a.marks, memory.MarkOld)), cmp.Compare(b.importance, a.importance),
+				a.lastUse(time.Time{}).Compare(b.lastUse(time.Time{})), cmp.Compare(a.number, b.number))
+		})
+	}
+	for _, e := range old[:len(old)-s.waiting] {
+		e.old = true
+	}
 }
 
 // contradicted returns the handles of what an item contradicts, those aside that

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -128,6 +129,7 @@ type Result struct {
 	Looked  int            `json:"looked" jsonschema:"active and quarantined memories looked at"`
 	Changes []Change       `json:"changes" jsonschema:"what was done, or would be"`
 	Skipped int            `json:"skipped" jsonschema:"changes left out, since somebody changed the memory meanwhile"`
+	Waiting int            `json:"waiting" jsonschema:"memories not confirmed for a long time that are not marked as such, since enough are"`
 	Found   []Finding      `json:"found" jsonschema:"what was newly found that a person should look at"`
 	// Workspace is set where files have changed.
 	Workspace *Followed       `json:"workspace" jsonschema:"what came of following the agent's workspace; in a dry run what is there to follow, and the changes are those without it; null for nothing"`
@@ -163,6 +165,11 @@ func (s *Service) Maintain(ctx context.Context, agent memory.AgentID, in Request
 		return Result{}, errors.Join(fmt.Errorf("plan the maintenance of %s: %w", agent, err), trouble)
 	}
 	if !in.DryRun {
+		if r.res.Looked > manyItems {
+			// What the plan needed is garbage now. Those who follow the changes, as a graph
+			// that is read whole, would come on top of it before it is collected.
+			debug.FreeOSMemory()
+		}
 		if err := r.carryOut(ctx); err != nil {
 			return Result{}, errors.Join(fmt.Errorf("maintenance of %s: %w", agent, err), trouble)
 		}
@@ -172,6 +179,10 @@ func (s *Service) Maintain(ctx context.Context, agent memory.AgentID, in Request
 	}
 	return r.res, nil
 }
+
+// manyItems is from how many items on a plan takes memory worth giving back at once:
+// about 10 MiB.
+const manyItems = 10_000
 
 // run is one run of Maintain.
 type run struct {
@@ -218,6 +229,7 @@ func (r *run) plan(ctx context.Context) error {
 		}
 	}
 	r.res.Changes = append(r.res.Changes, survey.Plan(used)...)
+	r.res.Waiting = survey.waiting
 	r.find(r.res.Changes)
 	if r.Settings.PackAfter > 0 {
 		list, err := r.Log.Packable(r.packBefore())

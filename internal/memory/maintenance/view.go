@@ -21,6 +21,9 @@ func (r Result) Text() string {
 	for _, c := range r.Changes {
 		sb.WriteString(c.line() + "\n")
 	}
+	if r.Waiting > 0 {
+		fmt.Fprintf(&sb, "%d more were not confirmed for a long time; they are marked once some of those that are have been looked at\n", r.Waiting)
+	}
 	if n := len(r.Packed); n > 0 {
 		sb.WriteString(packLine(r.Packed) + "\n")
 	}

@@ -29,14 +29,20 @@ var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Kata
 // between spaced and unspaced. Long words are cut to 40 runes.
 func Words(s string) []string {
 	words := make([]string, 0, len(s)/6+1)
-	var word strings.Builder
+	EachWord(s, func(word []byte) { words = append(words, string(word)) })
+	return words
+}
+
+// EachWord hands over the words of s, as Words returns them, one after the other.
+// A word is valid within the call that it is handed to.
+func EachWord(s string, visit func(word []byte)) {
+	word := make([]byte, 0, 4*maxWord)
 	runes, wide := 0, false
 	flush := func() {
 		if runes > 0 {
-			words = append(words, word.String())
+			visit(word)
 		}
-		word.Reset()
-		runes = 0
+		word, runes = word[:0], 0
 	}
 	for _, r := range compatible(s) {
 		if r >= utf8.RuneSelf {
@@ -54,12 +60,11 @@ func Words(s string) []string {
 			wide = w
 		}
 		if runes < maxWord || wide {
-			word.WriteRune(lower(r))
+			word = utf8.AppendRune(word, lower(r))
 			runes++
 		}
 	}
 	flush()
-	return words
 }
 
 // compatible returns s as valid UTF-8 in the form NFKC.

@@ -197,6 +197,7 @@ type Ground struct {
 	Suppressed map[string]bool     // ids of events that are no longer recalled
 	Kept       map[string]bool     // ids of items that a person brought back last: they stay as they are
 	LastChange time.Time           // of the last change that maintenance did not make; zero for none
+	Items      int                 // active and quarantined, about
 }
 
 // Ground returns what the evidence of items stands on.
@@ -212,6 +213,9 @@ func (s *Store) Ground(ctx context.Context) (Ground, error) {
 		}
 		if err := addNames(ctx, tx, g.Kept, `SELECT i.id FROM revisions r JOIN memory_items i ON i.number = r.number AND i.version = r.version
 			WHERE r.action = 'revert' AND i.status IN ('active', 'quarantined')`); err != nil {
+			return err
+		}
+		if err = tx.QueryRowContext(ctx, `SELECT count(*) FROM memory_items WHERE status IN ('active', 'quarantined')`).Scan(&g.Items); err != nil {
 			return err
 		}
 		var at int64

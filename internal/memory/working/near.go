@@ -11,10 +11,10 @@ import (
 
 // Near-duplicates are found by MinHash (Broder 1997) with banding: items whose
 // sets of words have Jaccard similarity j share at least one band with
-// probability 1-(1-j^bandRows)^bandCount, .98 for j = .74, which is the least
+// probability 1-(1-j^bandRows)^BandCount, .98 for j = .74, which is the least
 // that Same accepts, and .07 for j = .2.
 const (
-	bandCount = 8
+	BandCount = 8 // bands of a likeness
 	bandRows  = 3
 	// maxCandidates bounds the items compared with a new one, newest first.
 	maxCandidates = 64
@@ -36,24 +36,35 @@ var negations = map[string]bool{"not": true, "no": true, "nor": true, "never": t
 var turning = map[string]bool{"not": true, "former": true, "previous": true, "use": true, "until": true, "stop": true, "quit": true, "mayb": true,
 	"perhap": true, "almost": true, "instead": true, "anymor": true, "ex": true, "cancel": true, "unless": true, "except": true, "onli": true}
 
-// words returns what is compared of a text: the stems of its words in order,
-// without stopwords, every negation as "not". It is never empty.
-func words(s string, stem func(string) string) []string {
-	var out []string
-	for _, w := range text.Words(s) {
-		switch {
-		case negations[w]:
-			out = append(out, "not")
-		case w == "only" || w == "until":
-			out = append(out, stem(w))
-		case !text.IsStopword(w):
-			out = append(out, stem(w))
+// termIn returns what is compared of a word: its stem, every negation as "not", and
+// of stopwords nothing.
+func termIn(word string) (of term, compared bool) {
+	switch {
+	case negations[word]:
+		return termOf("not"), true
+	case word == "only", word == "until", !text.IsStopword(word):
+		return termOf(text.Stem(word)), true
+	}
+	return term{}, false
+}
+
+// addTerms adds to dst what is compared of a text, in order: one term at least.
+func addTerms(dst []term, s string, in func(word []byte) (term, bool)) []term {
+	before := len(dst)
+	text.EachWord(s, func(word []byte) {
+		if t, compared := in(word); compared {
+			dst = append(dst, t)
 		}
+	})
+	if len(dst) == before {
+		return append(dst, termOf(strings.ToLower(s)))
 	}
-	if len(out) == 0 {
-		return []string{strings.ToLower(s)}
-	}
-	return out
+	return dst
+}
+
+// wordCount is how many words of a text are compared.
+func wordCount(s string) int {
+	return len(addTerms(nil, s, func(word []byte) (term, bool) { return termIn(string(word)) }))
 }
 
 // Likeness is what of an item tells whether another one says the same, or the
@@ -81,44 +92,60 @@ const (
 )
 
 // LikenessOf returns the likeness of an item.
-func LikenessOf(it memory.Item) Likeness { return likenessOf(it, text.Stem) }
-
-// mostStems is how many stems a Likener remembers: the words of a long life.
-const mostStems = 50_000
-
-// Likener makes the likenesses of many items. It remembers the stems of words, since
-// finding them is most of the work. It is not safe for concurrent use; the zero
-// Likener is ready.
-type Likener struct{ stems map[string]string }
-
-// Of returns the likeness of an item, as LikenessOf does.
-func (l *Likener) Of(it memory.Item) Likeness { return likenessOf(it, l.stem) }
-
-func (l *Likener) stem(word string) string {
-	if stem, known := l.stems[word]; known {
-		return stem
-	}
-	stem := text.Stem(word)
-	if l.stems == nil {
-		l.stems = map[string]string{}
-	}
-	if len(l.stems) < mostStems {
-		l.stems[strings.Clone(word)] = stem // the word alone: it is part of a whole text
-	}
-	return stem
+func LikenessOf(it memory.Item) Likeness {
+	l, _ := likenessOf(it, nil, func(word []byte) (term, bool) { return termIn(string(word)) })
+	return l
 }
 
-func likenessOf(it memory.Item, stem func(string) string) Likeness {
-	ws := words(it.Content, stem)
-	l := Likeness{words: make([]term, len(ws)), count: len(ws), from: it.ValidFrom, to: it.ValidTo}
-	for i, w := range ws {
-		l.words[i] = termOf(w)
-		l.sum = mix(l.sum ^ l.words[i].hash)
+// mostWords is how many words a Likener remembers: those of a long life.
+const mostWords = 50_000
+
+// Likener makes the likenesses of many items. It remembers what is compared of a
+// word, since finding its stem is most of the work. It is not safe for concurrent
+// use; the zero Likener is ready.
+type Likener struct {
+	known   map[string]knownWord
+	scratch []term
+}
+
+type knownWord struct {
+	term
+	compared bool
+}
+
+// Of returns the likeness of an item, as LikenessOf does.
+func (l *Likener) Of(it memory.Item) (of Likeness) {
+	of, l.scratch = likenessOf(it, l.scratch, l.termIn)
+	return of
+}
+
+func (l *Likener) termIn(word []byte) (term, bool) {
+	if k, known := l.known[string(word)]; known {
+		return k.term, k.compared
 	}
-	for _, w := range words(it.Title, stem) {
-		l.title = mix(l.title ^ fnv(w))
+	of, compared := termIn(string(word))
+	if l.known == nil {
+		l.known = map[string]knownWord{}
 	}
-	return l
+	if len(l.known) < mostWords {
+		l.known[string(word)] = knownWord{of, compared}
+	}
+	return of, compared
+}
+
+// likenessOf returns the likeness of an item, and scratch for the next one.
+func likenessOf(it memory.Item, scratch []term, in func(word []byte) (term, bool)) (Likeness, []term) {
+	l := Likeness{from: it.ValidFrom, to: it.ValidTo}
+	scratch = addTerms(scratch[:0], it.Title, in)
+	for _, w := range scratch {
+		l.title = mix(l.title ^ w.hash)
+	}
+	scratch = addTerms(scratch[:0], it.Content, in)
+	for _, w := range scratch {
+		l.sum = mix(l.sum ^ w.hash)
+	}
+	l.words, l.count = slices.Clone(scratch), len(scratch)
+	return l, scratch
 }
 
 func termOf(word string) term {
@@ -251,7 +278,7 @@ func sameDays(a, b *time.Time) bool {
 
 // bandsOf returns the bands of a set of words.
 func bandsOf(set []term) []int64 {
-	var least [bandCount * bandRows]uint64
+	var least [BandCount * bandRows]uint64
 	for i := range least {
 		least[i] = ^uint64(0)
 	}
@@ -261,7 +288,7 @@ func bandsOf(set []term) []int64 {
 			least[i] = min(least[i], mix(h+uint64(i)*0x9E3779B97F4A7C15))
 		}
 	}
-	bands := make([]int64, bandCount)
+	bands := make([]int64, BandCount)
 	for b := range bands {
 		h := uint64(b)
 		for _, v := range least[b*bandRows : (b+1)*bandRows] {

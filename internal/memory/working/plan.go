@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
-	"github.com/openclawssy/openclawssy/internal/memory/text"
 )
 
 // plan gathers a change before it is made: items as they will be, over the
@@ -216,7 +215,7 @@ func merge(into *memory.Item, it memory.Item) {
 		into.Confidence = Agreed(into.Confidence, it.Confidence)
 	}
 	into.Importance = max(into.Importance, it.Importance)
-	if len(words(it.Content, text.Stem)) > len(words(into.Content, text.Stem)) {
+	if wordCount(it.Content) > wordCount(into.Content) {
 		into.Content = it.Content
 	}
 	if into.Status == memory.Archived {

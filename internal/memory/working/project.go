@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/text"
@@ -317,12 +316,9 @@ func putBands(ctx context.Context, tx *sql.Tx, r *row, isNew bool) error {
 // putEvidence replaces the evidence of an item, unless it is as it was.
 func putEvidence(ctx context.Context, tx *sql.Tx, r *row, isNew bool) error {
 	if !isNew {
-		old := &row{number: r.number}
-		if err := attachEvidence(ctx, tx, []*row{old}); err != nil {
+		same, err := hasEvidence(ctx, tx, r)
+		if err != nil || same {
 			return err
-		}
-		if slices.Equal(old.item.Evidence, r.item.Evidence) {
-			return nil
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM evidence WHERE number = ?`, r.number); err != nil {
 			return err
@@ -335,6 +331,24 @@ func putEvidence(ctx context.Context, tx *sql.Tx, r *row, isNew bool) error {
 		}
 	}
 	return nil
+}
+
+// hasEvidence reports whether an item's evidence is stored as it is.
+func hasEvidence(ctx context.Context, tx *sql.Tx, r *row) (bool, error) {
+	rows, err := tx.QueryContext(ctx, `SELECT event_id, source_id, seq, quote FROM evidence WHERE number = ? ORDER BY ordinal`, r.number)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	at, same := 0, true
+	for ; rows.Next(); at++ {
+		var ev memory.Evidence
+		if err := rows.Scan(&ev.EventID, &ev.SourceID, &ev.Seq, &ev.Quote); err != nil {
+			return false, err
+		}
+		same = same && at < len(r.item.Evidence) && ev == r.item.Evidence[at]
+	}
+	return same && at == len(r.item.Evidence), rows.Err()
 }
 
 // putRevision keeps a version. Forgetting takes every earlier one away.
