@@ -92,6 +92,9 @@ func (s Status) Text() string {
 	if s.Flush != nil && s.Flush.State == vitals.FlushQueued && s.Backlog > 0 {
 		fmt.Fprintf(&sb, "  what was said up to event %d waits to be distilled: openclawssy serve or chat does it, or cron run --due\n", s.Flush.UpTo)
 	}
+	if s.Dropped > 0 {
+		fmt.Fprintf(&sb, "  %d events were lost so far\n", s.Dropped)
+	}
 	if s.HooksDropped > 0 {
 		fmt.Fprintf(&sb, "  %d things that happened are missing from the graph's record of them: too many at once, or it could not be written\n", s.HooksDropped)
 	}
@@ -420,6 +423,7 @@ func (s *Service) spent(_ context.Context, agent memory.AgentID, st *Status) err
 // the last flush.
 func (s *Service) vitals(_ context.Context, agent memory.AgentID, st *Status) error {
 	st.Dropped, st.HooksDropped = s.Losses(agent, vitals.LostEvents), s.Losses(agent, vitals.LostHooks)
+	unknown := st.Dropped // of which nobody has taken note
 	dir, err := s.Dir(agent)
 	if err != nil {
 		return err
@@ -427,13 +431,14 @@ func (s *Service) vitals(_ context.Context, agent memory.AgentID, st *Status) er
 	v, err := vitals.Read(dir)
 	if v.Lost != nil {
 		st.Dropped += v.Lost.Events
+		unknown += v.Lost.Open()
 	}
 	if v.Hooks != nil {
 		st.HooksDropped += v.Hooks.Events
 	}
 	st.Canary, st.Flush = v.Canary, v.Flush
-	if st.Dropped > 0 {
-		st.add("dropped", "%d events could not be taken and are lost: the disk is too slow or full", st.Dropped)
+	if unknown > 0 {
+		st.add("dropped", "%d events could not be taken and are lost: the disk is too slow or full; once that is mended: openclawssy doctor --acknowledge --agent %s", unknown, agent)
 	}
 	if readOnly(dir) {
 		st.add("read_only", "%s cannot be written: nothing new is remembered", dir)

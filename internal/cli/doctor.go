@@ -16,10 +16,11 @@ func Doctor(examine func(context.Context, doctor.Request) (doctor.Report, error)
 			Use: "doctor", Short: "Examine every file of the home; --fix mends what is safe to mend; status 1 if something is wrong", Args: cobra.NoArgs,
 			Annotations: map[string]string{anyConfig: "yes"},
 			Long: "Examine the home and every agent: configuration, modes, redaction key, leftovers of killed commands, disk, event log, databases,\n" +
-				"graph, sessions, jobs, clock. Each finding says why it matters and what to type. Nothing is written, unless --fix or --canary is given.\n" +
+				"leases, index, graph, sessions, jobs, clock, spend, tokens, environment. Each finding says why it matters and what to type. Nothing is written, unless --fix, --acknowledge or --canary is given.\n" +
+				"--acknowledge takes note of events that were lost: they stay counted, and no longer make status fail. It is kept in the audit log.\n" +
 				"--fix mends what is safe: modes, leftovers, and files that are made anew from the event log; what was damaged is kept under another name.\n" +
 				"It ends with status 1 if something needs you, or could not be looked at.",
-			Example: "  openclawssy doctor\n  openclawssy doctor --fix --agent default\n  openclawssy doctor --network --json",
+			Example: "  openclawssy doctor\n  openclawssy doctor --fix --agent default\n  openclawssy doctor --network --json\n  openclawssy doctor --acknowledge --agent default",
 			RunE: func(c *cobra.Command, _ []string) error {
 				if c.Flags().Changed("agent") {
 					req.Only = r.Agent()
@@ -34,6 +35,7 @@ func Doctor(examine func(context.Context, doctor.Request) (doctor.Report, error)
 			},
 		}
 		c.Flags().BoolVar(&req.Fix, "fix", false, "mend what is safe to mend, and say what was done")
+		c.Flags().BoolVar(&req.Acknowledge, "acknowledge", false, "take note of events that were lost, so that they are no longer wrong")
 		c.Flags().BoolVar(&req.Canary, "canary", false, "also write an event of no meaning, see whether it is recalled, and remove it again")
 		c.Flags().BoolVar(&req.Network, "network", false, "also ask the model's endpoint whether it is there")
 		return c

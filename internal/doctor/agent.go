@@ -17,6 +17,7 @@ import (
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/events"
+	"github.com/openclawssy/openclawssy/internal/memory/graph"
 	"github.com/openclawssy/openclawssy/internal/memory/working"
 	"github.com/openclawssy/openclawssy/internal/session"
 	"github.com/openclawssy/openclawssy/internal/sqlite"
@@ -31,7 +32,10 @@ func (x *examination) ofAgent(ctx context.Context) {
 		x.check(db.name, func() error { return x.database(ctx, db) })
 	}
 	x.check("working memory", func() error { return x.items(ctx) })
+	x.check("leases", func() error { return x.leases(ctx) })
+	x.check("index", func() error { return x.lag(ctx) })
 	x.check("graph.json", x.graph)
+	x.check("graph's journal", x.journal)
 	x.check("sessions", func() error { return x.sessions(ctx) })
 	x.check("jobs", func() error { return x.jobs(ctx) })
 	x.check("health", x.vitals)
@@ -261,7 +265,7 @@ func (x *examination) graph() error {
 		Do: fmt.Sprintf("bring it back from a backup: openclawssy restore FILE --as recovered; or: openclawssy doctor --fix --agent %s", agent),
 		mend: func(context.Context) (string, error) {
 			aside, err := x.setAside(agent, path)
-			return "set aside as " + aside + "; openclawssy graph follow makes anew what follows from memories", err
+			return "set aside as " + aside + "; openclawssy graph rebuild makes anew what follows from memories", err
 		}})
 	return nil
 }
@@ -328,10 +332,88 @@ func channelOf(run string) string {
 	return "cli"
 }
 
-func (x *examination) jobs(ctx context.Context) error {
-	late, err := x.Overdue(ctx, x.agent)
+// leases examines who has the right to do one of the long jobs.
+func (x *examination) leases(ctx context.Context) error {
+	held, err := working.LookLeases(ctx, x.dir.Path("memory"))
+	if errors.Is(err, memory.ErrNotFound) || errors.Is(err, memory.ErrCorrupt) {
+		return errNothing // yet; or memory.db is damaged, and that was said
+	}
 	if err != nil {
 		return err
+	}
+	for _, h := range held {
+		switch {
+		case !h.Alive:
+			x.add(Finding{Severity: Info, Check: "leases", What: fmt.Sprintf("a %s did not come to its end: %s was killed", h.Name, h.Holder), Do: "nothing; the next one takes its place at once, and what was done is whole"})
+		case h.Expires.Before(x.Now()):
+			x.add(Finding{Severity: Warning, Check: "leases", What: fmt.Sprintf("a %s hangs since %s: %s", h.Name, h.Expires.Format(time.RFC3339), h.Holder),
+				Why: "it holds nobody up, but what it was to do is not done", Do: "end that process, then: openclawssy cron run --due --agent " + string(x.agent)})
+		}
+	}
+	return nil
+}
+
+// manyUnindexed is from how many events on it is not the next recall that indexes
+// them in passing.
+const manyUnindexed = 256
+
+// lag examines how far the search index follows the log.
+func (x *examination) lag(ctx context.Context) error {
+	n, err := x.Lag(ctx, x.agent)
+	if errors.Is(err, memory.ErrNotFound) || errors.Is(err, memory.ErrCorrupt) {
+		return errNothing // yet; or archive.db is damaged, and that was said
+	}
+	if err != nil || n <= manyUnindexed {
+		return err
+	}
+	agent := x.agent
+	x.add(Finding{Severity: Warning, Check: "index", What: fmt.Sprintf("%d events are not searchable yet", n), Why: "a turn with a deadline is answered without them until they are indexed beside it",
+		Do:   fmt.Sprintf("openclawssy doctor --fix --agent %s", agent),
+		mend: func(ctx context.Context) (string, error) { return "indexed", x.Reopen(ctx, agent) }})
+	return nil
+}
+
+// journal examines what was written beside the graph's file since it was written
+// whole.
+func (x *examination) journal() error {
+	rep, err := graph.CheckJournal(x.dir.Path("memory", graph.FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return errNothing
+	}
+	if err != nil {
+		return err
+	}
+	if rep.Damaged > 0 {
+		x.add(Finding{Severity: Error, Check: "graph's journal", What: fmt.Sprintf("%d of %d changes in %s are damaged", rep.Damaged, rep.Lines, graph.FileName+graph.JournalSuffix),
+			Why: "what they put into the graph is lost; whoever opens it next copies the journal aside and goes on without them",
+			Do:  fmt.Sprintf("openclawssy graph rebuild --agent %s makes anew what follows from memories; a backup has the rest: openclawssy restore FILE --as recovered", x.agent)})
+	}
+	if rep.Torn > 0 {
+		x.add(Finding{Severity: Info, Check: "graph's journal", What: fmt.Sprintf("it ends with %d bytes of a write that was interrupted, and never acknowledged", rep.Torn), Do: "nothing; the next change takes their place"})
+	}
+	return nil
+}
+
+func (x *examination) jobs(ctx context.Context) error {
+	plan, err := x.Schedule(ctx, x.agent)
+	if err != nil {
+		return err
+	}
+	for _, what := range plan.Trouble {
+		x.add(Finding{Severity: Warning, Check: "jobs", What: what, Why: "jobs that were added or paused last may be missing", Do: "look at it, and at: openclawssy cron list --agent " + string(x.agent)})
+	}
+	var late []string
+	for _, j := range plan.Jobs {
+		again := fmt.Sprintf("openclawssy cron list --agent %s shows its runs; mend what it says, then: openclawssy cron run %s --agent %s", x.agent, j.Name, x.agent)
+		if j.Failed > 0 {
+			x.add(Finding{Severity: Warning, Check: "jobs", What: fmt.Sprintf("%s failed %s, last at %s: %s", j.Name, times(j.Failed), j.Last.UTC().Format(time.RFC3339), j.Detail), Why: "what it is for is not done", Do: again})
+		}
+		if j.Stuck {
+			x.add(Finding{Severity: Warning, Check: "jobs", What: j.Name + " has passed its deadline and not returned", Why: "it is not started again before it does", Do: "end the process that runs it: openclawssy serve, or chat"})
+		}
+		if j.Overdue && !plan.Serving {
+			late = append(late, j.Name)
+		}
 	}
 	if len(late) > 0 {
 		x.add(Finding{Severity: Warning, Check: "jobs", What: strings.Join(late, ", ") + ": overdue, and nothing runs the schedule", Why: "what was said is not distilled, and memory is not kept in order",
@@ -359,7 +441,10 @@ func (x *examination) vitals() error {
 		return err
 	}
 	if v.Lost != nil {
-		x.add(Finding{Severity: Error, Check: "health", What: fmt.Sprintf("%d events could not be taken, last at %s", v.Lost.Events, v.Lost.Last.Format(time.RFC3339)), Why: "they are lost: the disk was too slow, or full", Do: "find out what was wrong with the disk"})
+		x.lost(*v.Lost)
+	}
+	if v.Hooks != nil {
+		x.add(Finding{Severity: Info, Check: "health", What: fmt.Sprintf("%d things that happened are missing from the graph's record of them, last at %s", v.Hooks.Events, v.Hooks.Last.Format(time.RFC3339)), Do: "nothing; memory is whole without them"})
 	}
 	if f := v.Flush; f != nil && (f.State == vitals.FlushSkipped || f.State == vitals.FlushFailed) {
 		x.add(Finding{Severity: Warning, Check: "health", What: fmt.Sprintf("what was said up to event %d could not be distilled, for %s: %s", f.UpTo, f.Reason, f.Detail),
@@ -369,6 +454,33 @@ func (x *examination) vitals() error {
 		x.add(Finding{Severity: Warning, Check: "health", What: "the last backup is of " + v.Backup.Format(time.RFC3339), Why: "what was said since then is in one place only", Do: fmt.Sprintf("openclawssy backup --agent %s FILE", x.agent)})
 	}
 	return nil
+}
+
+// lost tells of events that could not be taken, and takes note of them where that is
+// asked for.
+func (x *examination) lost(l vitals.Lost) {
+	f := Finding{Severity: Info, Check: "health", What: fmt.Sprintf("%d events could not be taken, last at %s", l.Events, l.Last.Format(time.RFC3339))}
+	if l.Open() == 0 {
+		f.What += ", acknowledged at " + l.AcknowledgedAt.Format(time.RFC3339)
+		x.add(f)
+		return
+	}
+	f.Severity, f.Why = Error, "they are lost: the disk was too slow, or full"
+	f.Do = fmt.Sprintf("find out what was wrong with the disk; then: openclawssy doctor --acknowledge --agent %s", x.agent)
+	agent := x.agent
+	f.acknowledge = func(ctx context.Context) (string, error) {
+		n, err := x.Acknowledge(ctx, agent)
+		return fmt.Sprintf("acknowledged: %d lost events stay counted, and are no longer wrong", n), err
+	}
+	x.add(f)
+}
+
+// times says how often.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times in a row", n)
 }
 
 // canary examines whether what is written is recalled: what the last probe said, or

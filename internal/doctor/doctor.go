@@ -42,6 +42,9 @@ type Finding struct {
 	Fixed    string         `json:"fixed,omitempty"`  // what --fix did
 	Failed   string         `json:"failed,omitempty"` // why --fix could not
 
+	// acknowledge takes note of what cannot be mended; nil where there is no such thing.
+	acknowledge func(context.Context) (did string, err error)
+
 	mend func(context.Context) (did string, err error) // nil: there is no safe way
 	then func(context.Context) error                   // after all mends: what opens files again; may be nil
 }
@@ -138,8 +141,13 @@ type Parts struct {
 	Home agents.Home
 	// Config is what is wrong with the configuration; nil where nothing is.
 	Config error
-	// Overdue names an agent's jobs that should have run and nothing runs.
-	Overdue func(context.Context, memory.AgentID) ([]string, error)
+	// Getenv reads the environment.
+	Getenv func(string) string
+	// Schedule tells of an agent's jobs.
+	Schedule func(context.Context, memory.AgentID) (Schedule, error)
+	// Lag counts the events of an agent that are not searchable yet; ErrNotFound where
+	// it has none.
+	Lag func(context.Context, memory.AgentID) (int64, error)
 	// Reach asks the model's endpoint for its models; ErrNotFound where none is
 	// configured.
 	Reach func(context.Context) error
@@ -152,9 +160,29 @@ type Parts struct {
 	// Canary writes a probe, sees whether it is recalled, and removes it, as well as
 	// what others have left; ErrNotFound for an agent that remembers nothing.
 	Canary func(context.Context, memory.AgentID) (vitals.Canary, error)
-	Now    func() time.Time
+	// Acknowledge takes note of the events that an agent lost, keeps a record of it, and
+	// returns how many those were.
+	Acknowledge func(context.Context, memory.AgentID) (int64, error)
+	Now         func() time.Time
 	// BackupDays is how old the last backup may be; 0 for any age.
 	BackupDays int
+}
+
+// Schedule is where an agent's jobs stand.
+type Schedule struct {
+	Serving bool     // a process runs them
+	Trouble []string // with the file of the jobs
+	Jobs    []Job
+}
+
+// Job is a scheduled job.
+type Job struct {
+	Name    string
+	Overdue bool
+	Stuck   bool      // its last run has passed its deadline and not returned
+	Failed  int       // runs that failed since one ended well
+	Last    time.Time // when the last of them started
+	Detail  string    // what it said
 }
 
 // Request says what to examine.
@@ -162,7 +190,10 @@ type Request struct {
 	Only    memory.AgentID // empty: all agents
 	Fix     bool
 	Network bool // the model's endpoint too
-	Canary  bool // write a probe and recall it; this alone writes without Fix
+	// Acknowledge takes note of the events that were lost: they stay counted, and are
+	// no longer wrong.
+	Acknowledge bool
+	Canary      bool // write a probe and recall it; this alone writes without Fix
 }
 
 // examination is one under way.
@@ -203,6 +234,9 @@ func Examine(ctx context.Context, p Parts, req Request) (Report, error) {
 	if req.Fix {
 		x.mend(ctx)
 	}
+	if req.Acknowledge {
+		x.takeNote(ctx)
+	}
 	return x.rep, ctx.Err()
 }
 
@@ -228,6 +262,22 @@ func (x *examination) mend(ctx context.Context) {
 		if err := f.then(ctx); err != nil {
 			f.Fixed, f.Failed = "", f.Fixed+"; but then: "+err.Error()
 		}
+	}
+}
+
+// takeNote acknowledges what offers that.
+func (x *examination) takeNote(ctx context.Context) {
+	for i := range x.rep.Findings {
+		f := &x.rep.Findings[i]
+		if f.acknowledge == nil || ctx.Err() != nil {
+			continue
+		}
+		did, err := f.acknowledge(ctx)
+		if err != nil {
+			f.Failed = err.Error()
+			continue
+		}
+		f.Fixed = did
 	}
 }
 

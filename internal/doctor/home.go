@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,9 +14,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/openclawssy/openclawssy/internal/access"
 	"github.com/openclawssy/openclawssy/internal/backup"
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/graph"
+	"github.com/openclawssy/openclawssy/internal/memory/record"
 	"github.com/openclawssy/openclawssy/internal/redact"
+	"github.com/openclawssy/openclawssy/internal/spend"
 	"github.com/openclawssy/openclawssy/internal/sqlite"
 )
 
@@ -41,6 +46,9 @@ func (x *examination) home(ctx context.Context, req Request) {
 	x.check("modes", x.modes)
 	x.check("leftovers", x.leftovers)
 	x.check("disk", x.disk)
+	x.check("spend", x.spend)
+	x.check("tokens", x.tokens)
+	x.check("environment", func() error { return x.environment(ctx) })
 	x.check("SQLite", func() error {
 		if err := sqlite.HasFullText(ctx); err != nil {
 			x.add(Finding{Severity: Error, Check: "SQLite", What: err.Error(), Why: "nothing can be searched", Do: "build with -tags=sqlite_fts5, as the Makefile does"})
@@ -185,10 +193,17 @@ func (x *examination) disk() error {
 	if err := unix.Statfs(x.Home.Path(), &st); err != nil {
 		return memory.Errorf(memory.ErrUnavailable, "ask for the free space of %s: %w", x.Home.Path(), err)
 	}
-	free := st.Bavail * uint64(st.Bsize)
-	f := Finding{Severity: Warning, Check: "disk", What: fmt.Sprintf("%d MiB are free", free>>20), Why: "on a full disk nothing new is remembered", Do: "free some space, or move the home with --home"}
+	if f := ofDisk(st.Bavail*uint64(st.Bsize), st.Flags&unix.ST_RDONLY != 0); f != nil {
+		x.add(*f)
+	}
+	return nil
+}
+
+// ofDisk judges a disk by its free bytes; nil where it is well.
+func ofDisk(free uint64, readOnly bool) *Finding {
+	f := &Finding{Severity: Warning, Check: "disk", What: fmt.Sprintf("%d MiB are free", free>>20), Why: "on a full disk nothing new is remembered", Do: "free some space, or move the home with --home"}
 	switch {
-	case st.Flags&unix.ST_RDONLY != 0:
+	case readOnly:
 		f.Severity, f.What, f.Why = Error, "it is read-only", "nothing new is remembered"
 		f.Do = "mount it for writing"
 	case free < noSpace:
@@ -196,6 +211,102 @@ func (x *examination) disk() error {
 	case free >= littleSpace:
 		return nil
 	}
-	x.add(f)
+	return f
+}
+
+// ledgers are the accounts of what models have cost.
+var ledgers = []string{"spend.json", "spend-embeddings.json"}
+
+// spend examines the accounts of what was spent.
+func (x *examination) spend() error {
+	found := false
+	for _, name := range ledgers {
+		path := x.Home.File(name)
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		found = true
+		aside, err := spend.Check(path)
+		switch {
+		case errors.Is(err, memory.ErrCorrupt):
+			x.add(Finding{Severity: Warning, Check: "spend", What: err.Error(), Why: "what was spent today is not known, and counting begins anew", Do: "nothing; the next call of a model sets it aside. Look at it then, and delete it"})
+		case err != nil:
+			return err
+		case len(aside) > 0:
+			x.add(Finding{Severity: Warning, Check: "spend", What: name + " was damaged, and counting began anew", Why: "more may be spent that day than is allowed", Do: "look at " + strings.Join(aside, ", ") + ", then delete it"})
+		}
+	}
+	if !found {
+		return errNothing
+	}
 	return nil
+}
+
+// takenWithin is how long the first token may wait to be taken.
+const takenWithin = 24 * time.Hour
+
+// tokens examines the file of those who may ask a server, and whether one's text still
+// lies beside it.
+func (x *examination) tokens() error {
+	list, err := access.Open(x.Home.File("tokens.json"), x.Now).List()
+	if errors.Is(err, memory.ErrCorrupt) {
+		x.add(Finding{Severity: Error, Check: "tokens", What: err.Error(), Why: "no server lets anybody in", Do: "bring " + x.Home.File("tokens.json") + " back from a copy; or delete it, and make tokens anew: openclawssy token create"})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	path := x.Home.File("first.token")
+	st, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if len(list) == 0 {
+			return errNothing
+		}
+		return nil
+	}
+	if err != nil {
+		return memory.Errorf(memory.ErrUnavailable, "look at %s: %w", path, err)
+	}
+	if x.Now().Sub(st.ModTime()) > takenWithin {
+		x.add(Finding{Severity: Warning, Check: "tokens", What: path + " still holds a token in the clear", Why: "whoever reads it may do what its owner may", Do: "put the token where it is used, then delete the file"})
+	}
+	return nil
+}
+
+// environment examines the paths that the environment puts in the place of an
+// agent's own.
+func (x *examination) environment(ctx context.Context) error {
+	db := x.Getenv(record.PathVariable)
+	path, named := graph.PathFrom(x.Getenv)
+	if db == "" && !named {
+		return errNothing
+	}
+	if db != "" {
+		err := checkDatabase(ctx, db)
+		x.elsewhere(record.PathVariable, db, err)
+	}
+	if named {
+		text, err := os.ReadFile(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			err = memory.Errorf(memory.ErrNotFound, "%s does not exist", path)
+		case err == nil && !json.Valid(text):
+			err = &memory.CorruptError{Path: path, Offset: -1, Reason: "is no JSON"}
+		}
+		x.elsewhere(graph.PathVariable, path, err)
+	}
+	return nil
+}
+
+// elsewhere tells of a file that a variable names, and what reading it came to.
+func (x *examination) elsewhere(variable, path string, err error) {
+	switch st, dirErr := os.Stat(filepath.Dir(path)); {
+	case errors.Is(err, memory.ErrNotFound) && (dirErr != nil || !st.IsDir()):
+		x.add(Finding{Severity: Error, Check: "environment", What: fmt.Sprintf("%s names %s, and there is no such directory", variable, path), Why: "what works on one agent by name, and the bridge, would fail", Do: "make the directory, or unset " + variable})
+	case err != nil && !errors.Is(err, memory.ErrNotFound):
+		x.add(Finding{Severity: Error, Check: "environment", What: fmt.Sprintf("%s names a file that cannot be used: %v", variable, err), Why: "the bridge, and what works on one agent by name, would fail", Do: "bring it back from a copy, or unset " + variable})
+	}
+	if ids, listErr := x.Home.List(); listErr == nil && len(ids) > 1 {
+		x.add(Finding{Severity: Warning, Check: "environment", What: fmt.Sprintf("%s is set, and there are %d agents", variable, len(ids)), Why: "several agents cannot share one file: openclawssy serve refuses to start", Do: "unset it where several agents are served; the bridge and --agent NAME take it"})
+	}
 }

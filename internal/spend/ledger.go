@@ -302,6 +302,13 @@ func (l *Ledger) read() (book, error) {
 	return b, nil
 }
 
+// Check reads the ledger at path and returns the damaged files that were put aside
+// before; a CorruptError where it is damaged itself. A missing one is empty.
+func Check(path string) (aside []string, err error) {
+	b, err := (&Ledger{path: path}).read()
+	return b.Damaged, err
+}
+
 // readOrPutAside reads the file. A damaged one is renamed and noted, and
 // counting starts anew: an agent must not stay mute because of its accounts.
 func (l *Ledger) readOrPutAside() (book, error) {

@@ -103,6 +103,29 @@ type Flush struct {
 type Lost struct {
 	Events int64     `json:"events"`
 	Last   time.Time `json:"last"`
+	// Acknowledged counts those that somebody has taken note of: they stay counted, and
+	// are no longer wrong. AcknowledgedAt is when that was last.
+	Acknowledged   int64     `json:"acknowledged,omitempty"`
+	AcknowledgedAt time.Time `json:"acknowledged_at,omitzero"`
+}
+
+// Open counts the losses that nobody has taken note of.
+func (l *Lost) Open() int64 {
+	if l == nil {
+		return 0
+	}
+	return l.Events - l.Acknowledged
+}
+
+// Acknowledge notes that somebody has taken note of the events that the agent in dir
+// lost, and returns how many those were.
+func Acknowledge(ctx context.Context, dir string, now time.Time) (taken int64, err error) {
+	err = Update(ctx, dir, func(s *State) {
+		if taken = s.Lost.Open(); taken > 0 {
+			s.Lost.Acknowledged, s.Lost.AcknowledgedAt = s.Lost.Events, now.UTC().Truncate(time.Second)
+		}
+	})
+	return taken, err
 }
 
 // Since returns the earliest time at which something is wrong; false where nothing

@@ -199,6 +199,18 @@ func (s *Store) Lag(ctx context.Context, lastSeq int64) (int64, error) {
 	return max(0, lastSeq-c.Seq), err
 }
 
+// LookLag is Lag of the archive at path, as the file stands: no file is made beside
+// it. ErrNotFound where there is none.
+func LookLag(ctx context.Context, path string, lastSeq int64) (lag int64, err error) {
+	s := &Store{path: path}
+	s.seen.Store(&snapshot{})
+	if s.db, err = sqlite.Open(ctx, path, sqlite.Options{ReadOnly: true, Traceless: true}); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, s.db.Close()) }()
+	return s.Lag(ctx, lastSeq)
+}
+
 // Extent says how much an archive holds.
 type Extent struct {
 	Passages int64 // the highest n of EVT-n

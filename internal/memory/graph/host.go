@@ -32,11 +32,14 @@ func HostFrom(getenv func(string) string) Host {
 	return h
 }
 
+// PathVariable is the contract's environment variable for the graph's path.
+const PathVariable = "AINL_GRAPH_MEMORY_PATH"
+
 // PathFrom returns the path of the graph that the environment names, and
 // whether it names one: AINL_GRAPH_MEMORY_PATH, else the contract's default
 // below HOME.
 func PathFrom(getenv func(string) string) (path string, named bool) {
-	if path := strings.TrimSpace(getenv("AINL_GRAPH_MEMORY_PATH")); path != "" {
+	if path := strings.TrimSpace(getenv(PathVariable)); path != "" {
 		return expand(path, getenv), true
 	}
 	return filepath.Join(getenv("HOME"), ".armaraos", "ainl_graph_memory.json"), false

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -148,6 +149,48 @@ func (s *Store) appendLine(line []byte) error {
 	return nil
 }
 
+// JournalReport is what stands in a journal.
+type JournalReport struct {
+	Lines   int   // whole ones
+	Damaged int   // of them, before a good one: changes that are lost
+	Torn    int64 // bytes behind the last good line: of a write that was never acknowledged
+}
+
+// CheckJournal reads the journal of the graph at path, and changes nothing.
+// fs.ErrNotExist where there is none.
+func CheckJournal(path string) (rep JournalReport, err error) {
+	f, err := os.Open(path + JournalSuffix)
+	if err != nil {
+		return rep, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	bad := 0 // since the last good line
+	for in := bufio.NewReader(f); ; {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			rep.Torn += int64(len(line))
+			return rep, nil
+		}
+		if err != nil {
+			return rep, memory.Errorf(memory.ErrUnavailable, "read the graph's journal: %w", err)
+		}
+		rep.Lines++
+		rep.Torn += int64(len(line))
+		if bad++; isWhole(line[:len(line)-1]) {
+			rep.Damaged, rep.Torn, bad = rep.Damaged+bad-1, 0, 0
+		}
+	}
+}
+
+// isWhole reports whether a line is as it was written.
+func isWhole(line []byte) bool {
+	if len(line) < 10 || line[8] != ' ' {
+		return false
+	}
+	sum, err := strconv.ParseUint(string(line[:8]), 16, 32)
+	return err == nil && uint32(sum) == crc32.Checksum(line[9:], castagnoli)
+}
+
 // readJournal applies what was added to the journal since it was last read.
 func (s *Store) readJournal(st *state) error {
 	f, err := os.Open(s.journalPath())
@@ -201,11 +244,7 @@ func (s *Store) judgeJournal(text []byte, good, damaged int) error {
 
 // applyLine applies one line; it reports false for one that is damaged.
 func (s *Store) applyLine(st *state, line []byte) bool {
-	if len(line) < 10 || line[8] != ' ' {
-		return false
-	}
-	sum, err := strconv.ParseUint(string(line[:8]), 16, 32)
-	if err != nil || uint32(sum) != crc32.Checksum(line[9:], castagnoli) {
+	if !isWhole(line) {
 		return false
 	}
 	row, err := parseRow("journal", line[9:])

@@ -5,12 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/gofrs/flock"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/sqlite"
 )
 
 // Lease is the right to do one long job (checkpoint, maintenance, rebuild,
@@ -136,4 +138,51 @@ func holds(ctx context.Context, q querier, l Lease) error {
 		return memory.Errorf(memory.ErrConflict, "the lease of this %s has expired and gone to another process", l.Name)
 	}
 	return nil
+}
+
+// Held is a lease that has not been given back.
+type Held struct {
+	Name    string
+	Holder  string
+	Expires time.Time
+	Alive   bool // its holder lives; one that has died is replaced at once
+}
+
+// LookLeases returns the leases of the store in a directory that have not been given
+// back, as the files stand. Nothing is written. ErrNotFound where there is no store.
+func LookLeases(ctx context.Context, dir string) (held []Held, err error) {
+	s := newStore(dir, Options{})
+	if s.db, err = sqlite.Open(ctx, filepath.Join(dir, fileName), sqlite.Options{ReadOnly: true, Traceless: true}); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	err = s.view(ctx, func(tx *sql.Tx) error {
+		return eachRow(ctx, tx, func(scan func(...any) error) error {
+			var h Held
+			var until int64
+			err := scan(&h.Name, &h.Holder, &until)
+			h.Expires = time.UnixMilli(until).UTC()
+			held = append(held, h)
+			return err
+		}, `SELECT name, holder, expires FROM leases WHERE expires > 0 ORDER BY name`)
+	})
+	for i := range held {
+		if err == nil {
+			held[i].Alive, err = isLocked(filepath.Join(dir, "lease-"+held[i].Name+".lock"))
+		}
+	}
+	return held, err
+}
+
+// isLocked reports whether a process holds the lock of a file.
+func isLocked(path string) (bool, error) {
+	if there, err := exists(path); !there {
+		return false, err
+	}
+	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	free, err := lock.TryRLock()
+	if err != nil {
+		err = memory.Errorf(memory.ErrUnavailable, "look at the lock %s: %w", path, err)
+	}
+	return !free, errors.Join(err, lock.Close())
 }
