@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openclawssy/openclawssy/internal/evaluate"
+	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/op"
 )
 
@@ -254,8 +255,8 @@ func (v locomoView) Text() string {
 	row("all", v.Overall)
 	fmt.Fprintf(&sb, "latency of a block: p50 %.1f ms, p95 %.1f ms\n", v.Categories1To4.LatencyP50MS, v.Categories1To4.LatencyP95MS)
 	if s := v.AsShipped; s != nil {
-		fmt.Fprintf(&sb, "as shipped: %.3f of the evidence in the block, %.3f of blocks empty, %.3f for questions of other conversations, %.0f tokens\n",
-			s.RecallInBlock, s.Abstained, s.Foreign, s.Tokens)
+		fmt.Fprintf(&sb, "as shipped: %.3f of the evidence in the block, %.3f of blocks empty, %.3f for questions of other conversations, %.0f tokens; %d of %s took longer than the 50 ms that a turn waits\n",
+			s.RecallInBlock, s.Abstained, s.Foreign, s.Tokens, s.Late, memory.Count(s.Questions, "block", "blocks"))
 	}
 	return sb.String()
 }

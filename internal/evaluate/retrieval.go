@@ -56,7 +56,7 @@ type Metrics struct {
 }
 
 // Shipped are the figures of an installation as it comes: items distilled by
-// rules beside the passages, abstention, deadline, 24 lines. They are taken on
+// rules beside the passages, abstention, 24 lines; no block is cut short. They are taken on
 // the first ten conversations.
 type Shipped struct {
 	Questions     int     `json:"questions"`
@@ -64,6 +64,7 @@ type Shipped struct {
 	Abstained     float64 `json:"abstained"`       // share of blocks that are empty
 	Foreign       float64 `json:"foreign_abstained"`
 	Degraded      int     `json:"degraded"`
+	Late          int     `json:"late"`   // blocks that took longer than a turn waits
 	Tokens        float64 `json:"tokens"` // mean size of a block
 	LatencyP50MS  float64 `json:"latency_p50_ms"`
 	LatencyP95MS  float64 `json:"latency_p95_ms"`

@@ -101,6 +101,9 @@ func summariseShipped(answers []asked) Shipped {
 		if s.degraded {
 			out.Degraded++
 		}
+		if s.latency > shippedDeadline {
+			out.Late++
+		}
 		if s.hasTurns {
 			withTurns++
 			out.RecallInBlock += s.recall
