@@ -74,7 +74,7 @@ type Limits struct {
 	Burst       int           // at once; twice the rate
 	Connections int           // at the same time; 2048
 	Work        int           // operations at the same time, others wait; 4 a core
-	BodyTime    time.Duration // for a body to arrive; 10 s
+	BodyTime    time.Duration // for a body to arrive; 8 s
 	WriteTime   time.Duration // for a part of an answer to be taken; 30 s
 	HeaderTime  time.Duration // for a request's head; 5 s
 	IdleTime    time.Duration // of a connection without request; 50 s

@@ -33,7 +33,7 @@ func (l Limits) withDefaults() Limits {
 	if l.Work == 0 {
 		l.Work = 4 * runtime.GOMAXPROCS(0)
 	}
-	fill(&l.BodyTime, 10*time.Second)
+	fill(&l.BodyTime, 8*time.Second)
 	fill(&l.WriteTime, 30*time.Second)
 	fill(&l.HeaderTime, 5*time.Second)
 	fill(&l.IdleTime, 50*time.Second)
