@@ -136,9 +136,9 @@ func sentencesOf(plain string) func(func(string) bool) {
 func listen(sentence string) said {
 	words := clueWords()
 	var s said
-	fresh, before := true, "" // a clause begins here; the word before
-	var pending, pendingSpeech, remembers bool
-	yours := 9 // words since "your"
+	fresh, before := true, ""                       // a clause begins here; the word before
+	var pending, pendingSpeech, set, remembers bool // set: after a condition
+	yours := 9                                      // words since "your"
 	heard := map[string]bool{}
 	for field := range strings.FieldsSeq(sentence) {
 		w := strings.TrimFunc(field, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '§' })
@@ -147,8 +147,9 @@ func listen(sentence string) said {
 			fresh = true
 		}
 		c := words[w]
-		if pending { // a word that is a noun as well: an order if this follows it
-			if c&anObject != 0 || looksCalled(w) || w != "" && unicode.IsDigit(rune(w[0])) || strings.ContainsAny(field, "\"'@<{") && before != "" {
+		if pending && w != "" { // a noun as well: an order if a word follows that a verb has, and no number does
+			counted := unicode.IsDigit(rune(w[0]))
+			if !counted && (c&anObject != 0 || set || looksCalled(w) || strings.ContainsAny(field, "\"'@<{")) {
 				s.orders = true
 				s.speaks = s.speaks || pendingSpeech
 			}
@@ -159,11 +160,11 @@ func listen(sentence string) said {
 		}
 		remembers = remembers && w == "" || fresh && (w == "remember" || w == "memorize" || w == "memorise")
 		if fresh && c&aVerb != 0 {
-			if c&aNounToo == 0 || s.clues&aTrigger != 0 && before != "" {
+			if c&aNounToo == 0 {
 				s.orders = true
 				s.speaks = s.speaks || c&aSpeech != 0
 			} else {
-				pending, pendingSpeech = true, c&aSpeech != 0
+				pending, pendingSpeech, set = true, c&aSpeech != 0, s.clues&aTrigger != 0 && before != ""
 			}
 		}
 		switch {

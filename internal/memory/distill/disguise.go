@@ -44,21 +44,27 @@ func jumbled(s string) bool {
 // misspelt reports the order with some letters wrong, as where look-alikes stand
 // for them.
 func misspelt(s string) bool {
-	for _, phrase := range []string{"ignoreallpreviousinstructions", "ignorepreviousinstructions", "ignoreyourpreviousinstructions", "ignoreyourinstructions", "disregardpreviousinstructions", "disregardallpreviousinstructions"} {
-	next:
-		for at := 0; at+len(phrase) <= len(s); at++ {
-			wrong := 0
-			for i := range len(phrase) {
-				if s[at+i] != phrase[i] {
-					if wrong++; wrong > len(phrase)/6 {
-						continue next
-					}
-				}
+	for _, phrase := range [][2]string{{"ignore", "allpreviousinstructions"}, {"ignore", "previousinstructions"}, {"ignore", "yourpreviousinstructions"}, {"ignore", "yourinstructions"},
+		{"disregard", "previousinstructions"}, {"disregard", "allpreviousinstructions"}} {
+		verb, rest := phrase[0], phrase[1]
+		for at := 0; at+len(verb)+len(rest) <= len(s); at++ {
+			if wrongLetters(s[at:], verb) <= 1 && wrongLetters(s[at+len(verb):], rest) <= len(rest)/6 {
+				return true
 			}
-			return true
 		}
 	}
 	return false
+}
+
+// wrongLetters counts the letters of want that s does not begin with.
+func wrongLetters(s, want string) int {
+	n := 0
+	for i := range len(want) {
+		if s[i] != want[i] {
+			n++
+		}
+	}
+	return n
 }
 
 // orders reports the order in a text of letters alone.
