@@ -416,6 +416,7 @@ func (h *house) app() cli.App {
 	c.Add(rec.Ops()...)
 	runs := runlog.NewService(h.readRuns, h.todayOf(rec))
 	c.Add(runs.Ops()...)
+	c.Add(rt.Ops()...)
 	h.sources = adminSources{look, chk, runs}
 	c.Add(sched.Ops()...)
 	c.Add(h.desk.Ops()...)

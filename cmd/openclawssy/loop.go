@@ -287,7 +287,11 @@ func (h *house) serve(s *scheduler.Scheduler) func(context.Context) error {
 		if err := h.forMany(); err != nil {
 			return err
 		}
-		return h.longLived(s)(ctx)
+		err := h.longLived(s)(ctx)
+		if left := h.flushes.Leave(context.WithoutCancel(ctx)); left != nil {
+			h.log.Warn().Err(left).Msg("what was said lately is not queued to be distilled; it is found when a process runs again")
+		}
+		return err
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/openclawssy/openclawssy/internal/access"
 	"github.com/openclawssy/openclawssy/internal/cli"
+	"github.com/openclawssy/openclawssy/internal/vitals"
 )
 
 // served is a server of a fresh home with everything behind it, over real HTTP.
@@ -294,5 +296,41 @@ func TestServeAnswersReadsWithTags(t *testing.T) {
 	raw, err := io.ReadAll(again.Body)
 	if err != nil || again.StatusCode != http.StatusNotModified || len(bytes.TrimSpace(raw)) != 0 {
 		t.Errorf("%d %d bytes %v", again.StatusCode, len(raw), err)
+	}
+}
+
+// TestSessionsEndOverHTTP ends a conversation that another program told of, as it may
+// over any face: what was said is queued to be distilled, once.
+func TestSessionsEndOverHTTP(t *testing.T) {
+	s := serveHome(t)
+	token := s.token(access.Write, "studio")
+	told := fmt.Sprintf(`{"session":{"id":"talk-1"},"events":[{"id":"1","type":"user_message","text":"The studio closes on Mondays.","timestamp":%q},{"id":"2","type":"assistant_output","text":"Noted."}]}`, time.Now().UTC().Format(time.RFC3339))
+	if status, body := s.ask(token, "POST", "/v1/agents/studio/events", told); status != 200 {
+		t.Fatal(status, body)
+	}
+	end := func(session string) (status int, queued bool, ended, body string) {
+		status, body = s.ask(token, "POST", "/v1/agents/studio/ops/session.end", fmt.Sprintf(`{"session":%q}`, session))
+		var got struct {
+			Queued bool
+			Ended  string
+		}
+		if err := json.Unmarshal([]byte(body), &got); err != nil {
+			t.Fatalf("%v: %s", err, body)
+		}
+		return status, got.Queued, got.Ended, body
+	}
+	status, queued, first, body := end("talk-1")
+	if status != 200 || !queued {
+		t.Fatal(status, body)
+	}
+	if status, queued, again, body := end("talk-1"); status != 200 || queued || again != first {
+		t.Error(status, body, first)
+	}
+	if status, _, _, body := end("nobody-knows"); status != 404 {
+		t.Error(status, body)
+	}
+	state, err := vitals.Read(filepath.Join(s.home, "agents", "studio"))
+	if err != nil || state.Flush == nil || state.Flush.Why != vitals.EdgeEnd || state.Flush.State != vitals.FlushQueued {
+		t.Errorf("%v: %+v", err, state.Flush)
 	}
 }

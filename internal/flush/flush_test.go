@@ -384,3 +384,40 @@ func TestQueueModel(t *testing.T) {
 		})
 	})
 }
+
+// TestLeaveQueuesWhatWasSaidLately ends a server while a session goes on that another
+// program told of, beside what was imported.
+func TestLeaveQueuesWhatWasSaidLately(t *testing.T) {
+	d := newDesk(t, t.TempDir())
+	defer d.log.Close()
+	d.say(t, "imported", "")
+	if err := d.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if f := d.vitals(t); f.UpTo != 0 {
+		t.Fatalf("an import is queued: %+v", f)
+	}
+	told, err := d.log.Write(t.Context(), memory.Event{Type: memory.UserMessage, Origin: memory.OriginUser, Text: "hello", SessionID: "told", Timestamp: d.now(), Metadata: map[string]any{memory.MetaTold: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Listen(t.Context(), "default"); err != nil {
+		t.Fatal(err)
+	}
+	if f := d.vitals(t); f.UpTo != 0 {
+		t.Fatalf("queued while it goes on: %+v", f)
+	}
+	if err := d.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if f := d.vitals(t); f.UpTo != told[0].Seq || f.Why != vitals.EdgeShutdown || f.State != vitals.FlushQueued {
+		t.Errorf("the entry is %+v", f)
+	}
+	d.drain(t, true)
+	if err := d.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if f := d.vitals(t); f.State != vitals.FlushDone {
+		t.Errorf("what is distilled is queued again: %+v", f)
+	}
+}

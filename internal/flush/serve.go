@@ -3,6 +3,7 @@ package flush
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"syscall"
 	"time"
@@ -175,8 +176,8 @@ func (s *silence) follow(ctx context.Context, log *events.Reader, last int64, no
 			return err
 		}
 		for _, e := range batch {
-			if !e.Type.IsTurn() || e.RunID == "" {
-				continue // no run has made it: it was imported, and is not at stake for being old
+			if told, _ := e.Metadata[memory.MetaTold].(bool); !e.Type.IsTurn() || e.RunID == "" && !told {
+				continue // it was imported, and is not at stake for being old
 			}
 			at := e.Timestamp
 			if at.After(now) {
@@ -187,6 +188,42 @@ func (s *silence) follow(ctx context.Context, log *events.Reader, last int64, no
 		s.read = next
 	}
 	return nil
+}
+
+// Leave queues, as a server ends, what was said lately and is not distilled: nobody
+// may be there when it falls silent.
+func (q *Queue) Leave(ctx context.Context) error {
+	ids, err := q.Agents()
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, agent := range ids {
+		if err := q.leave(ctx, agent); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("agent %s: %w", agent, err))
+		}
+	}
+	return failed
+}
+
+func (q *Queue) leave(ctx context.Context, agent memory.AgentID) error {
+	if err := q.Listen(ctx, agent); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	s := q.heard[agent]
+	q.mu.Unlock()
+	var upTo int64
+	if s != nil {
+		for _, said := range s.last {
+			upTo = max(upTo, said.seq)
+		}
+	}
+	if upTo == 0 {
+		return nil
+	}
+	_, err := q.Ask(ctx, agent, vitals.EdgeShutdown, upTo)
+	return err
 }
 
 // fallen queues what has fallen silent.

@@ -28,6 +28,10 @@ const (
 	maxText   = 1 << 20
 )
 
+// justNow is how long ago an event may be so that its conversation counts as one that
+// is still going on: when it falls silent, it is distilled. Older ones are history.
+const justNow = time.Hour
+
 // Event is one event as another program tells it.
 type Event struct {
 	ID        string           `json:"id,omitempty" jsonschema:"the teller's own id, unique in the session: an event whose id is there already is skipped; without one it is always new"`
@@ -193,7 +197,7 @@ func (e Event) event(session string) (memory.Event, error) {
 		return out, &memory.FieldError{Field: "id", Reason: fmt.Sprintf("must be at most %d bytes", maxID)}
 	}
 	maps.Copy(out.Metadata, e.Metadata)
-	for _, reserved := range []string{memory.MetaChange, memory.MetaErased, memory.MetaPart} {
+	for _, reserved := range []string{memory.MetaChange, memory.MetaErased, memory.MetaPart, memory.MetaTold} {
 		if _, claims := out.Metadata[reserved]; claims {
 			return out, &memory.FieldError{Field: "metadata." + reserved, Reason: "is the log's own"}
 		}
@@ -205,6 +209,9 @@ func (e Event) event(session string) (memory.Event, error) {
 	}
 	if e.Timestamp != nil {
 		out.Timestamp = *e.Timestamp
+	}
+	if e.Timestamp == nil || time.Since(*e.Timestamp) < justNow {
+		out.Metadata[memory.MetaTold] = true
 	}
 	if e.ID != "" {
 		out.ID = eventID(session, e.ID)

@@ -63,6 +63,7 @@ const (
 	MetaTool     = "tool"      // name of the tool called, or whose result this is
 	MetaCaption  = "caption"   // what an image sent with the turn shows
 	MetaChange   = "change"    // of memory_change and checkpoint events: the Change
+	MetaTold     = "told"      // true: another program told of it as it happened, and no run has made it
 	MetaPart     = "part"      // n/m of an event that was too long for one line
 	MetaErased   = "erased"    // of an event whose content was erased: how many passages it had
 )

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/vitals"
 	"github.com/openclawssy/openclawssy/internal/workspace"
 )
@@ -88,6 +90,69 @@ func (r *Runtime) session(ctx context.Context, agent memory.AgentID, id string) 
 	}
 	defer release()
 	return store.Get(ctx, id)
+}
+
+// Ops returns the operations this package offers.
+func (r *Runtime) Ops() []op.Op {
+	return []op.Op{
+		op.New("session.end", "Say that a session is over: what was said in it is queued to be distilled, and nobody waits for that.", op.Write, r.EndSession).
+			WithExample(`{"session": "s-01m813pjwvyj7r666en9r89sp2"}`),
+	}
+}
+
+// EndRequest is the input of session.end.
+type EndRequest struct {
+	Session string `json:"session" cli:"arg" jsonschema:"the session's id"`
+}
+
+// Ending is the output of session.end.
+type Ending struct {
+	Agent   memory.AgentID `json:"agent"`
+	Session string         `json:"session"`
+	Queued  bool           `json:"queued"` // what was said is queued to be distilled; false where it is already, or nothing was
+	Ended   time.Time      `json:"ended"`  // when it ended first
+}
+
+// Text shows it to a person.
+func (e Ending) Text() string {
+	text := fmt.Sprintf("Session %s ended %s.\n", e.Session, e.Ended.Format(time.DateTime))
+	if e.Queued {
+		text += "What was said in it is queued to be distilled; it can be recalled already.\n"
+	}
+	return text
+}
+
+// EndSession ends a session, whichever face it was led through. It is taken up again
+// by the next message to it. A session that does not exist is ErrNotFound, and that of
+// the very turn that asks ErrConflict.
+func (r *Runtime) EndSession(ctx context.Context, agent memory.AgentID, in EndRequest) (Ending, error) {
+	out := Ending{Agent: agent, Session: in.Session}
+	if running, is := memory.SessionOf(ctx); is && running.ID == in.Session {
+		return out, memory.WithHint(memory.Errorf(memory.ErrConflict, "session %s is not over: this call is of a turn of it", in.Session), "/new ends it and begins another")
+	}
+	known, err := r.session(ctx, agent, in.Session)
+	if err != nil {
+		return out, err
+	}
+	if known.Ended != nil { // a message since would have taken it up again
+		out.Ended = *known.Ended
+		return out, nil
+	}
+	slept, err := r.Sleep(ctx, agent, in.Session, vitals.EdgeEnd)
+	if err != nil {
+		return out, err
+	}
+	out.Queued = slept.Queued
+	store, release, err := r.Sessions(ctx, agent)
+	if err != nil {
+		return out, err
+	}
+	defer release()
+	ended, err := store.End(ctx, in.Session)
+	if err == nil && ended.Ended != nil {
+		out.Ended = *ended.Ended
+	}
+	return out, err
 }
 
 // notes are what a person should know of how a session ended.

@@ -83,3 +83,13 @@ func TestAgentsWakeAndSleepInTheirWorkspace(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSessionIsNotEndedFromWithin asks for the end of a session in one of its own turns,
+// which would wait for itself.
+func TestSessionIsNotEndedFromWithin(t *testing.T) {
+	r := &Runtime{}
+	ctx := memory.WithSession(context.Background(), memory.Session{ID: "s1"})
+	if _, err := r.EndSession(ctx, "default", EndRequest{Session: "s1"}); !errors.Is(err, memory.ErrConflict) {
+		t.Errorf("err = %v", err)
+	}
+}

@@ -74,6 +74,7 @@ type Edge string
 const (
 	EdgeWindow   Edge = "window"   // the turns are about to leave the model's window
 	EdgeNew      Edge = "new"      // another session takes its place
+	EdgeEnd      Edge = "end"      // whoever led it says that it is over
 	EdgeIdle     Edge = "idle"     // nothing was said for a while
 	EdgeShutdown Edge = "shutdown" // the program that held it ends
 )
