@@ -173,6 +173,11 @@ func TestAdminPage(t *testing.T) {
 	b.do(chromedp.WaitVisible(".chart canvas", chromedp.ByQuery))
 	b.shot("admin-health")
 
+	// The graph is asked with the token of this tab.
+	b.do(chromedp.Click("#nav-graph", chromedp.ByQuery), chromedp.WaitReady("#total", chromedp.ByQuery))
+	b.do(chromedp.Poll(`location.pathname === "/graph/" && / node/.test(document.getElementById("total").textContent)`, nil))
+	b.do(chromedp.Navigate(s.url+"/admin/"), chromedp.WaitVisible("#nav-memory", chromedp.ByQuery))
+
 	// On a phone, in the dark, by the keyboard.
 	b.do(chromedp.EmulateViewport(390, 760), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}))
 	b.visit("memory", "The newest memories")

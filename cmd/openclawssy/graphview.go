@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/openclawssy/openclawssy/internal/access"
 	"github.com/openclawssy/openclawssy/internal/graphview"
+	"github.com/openclawssy/openclawssy/internal/httpapi"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/graph"
 )
@@ -22,6 +24,22 @@ func (h *house) graphPage(graphs *graph.Service) func(memory.AgentID) http.Handl
 			Folder: func() (*os.Root, error) { return h.memoryFolder(agent) },
 		}, h.log)
 	}
+}
+
+// graphMount answers the page of the graph under serve.
+func (h *house) graphMount() httpapi.Mount {
+	graphs := h.graphService()
+	return httpapi.Mount{Pattern: "GET /v1/agents/{agent}/graph", Right: access.Read, Handler: graphview.Graph(func(r *http.Request) (any, error) {
+		caller := access.Caller(r.Context())
+		agent, err := memory.ParseAgentID(r.PathValue("agent"))
+		if err == nil {
+			err = caller.Allow(access.Read, agent)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return graphs.Export(r.Context(), agent, graph.ExportInput{})
+	}, h.log)}
 }
 
 // memoryFolder opens an agent's memory folder; ErrNotFound where it has none.

@@ -17,6 +17,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/adminpage"
 	"github.com/openclawssy/openclawssy/internal/care"
 	"github.com/openclawssy/openclawssy/internal/cli"
+	"github.com/openclawssy/openclawssy/internal/graphview"
 	"github.com/openclawssy/openclawssy/internal/httpapi"
 	"github.com/openclawssy/openclawssy/internal/intake"
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -146,8 +147,9 @@ func (h *house) httpServer(c *op.Catalog, tokens *access.Store) (*httpapi.Server
 		Admin:  func(ctx context.Context, agent memory.AgentID) (any, error) { return h.sources.document(ctx, agent) },
 		Agents: func() ([]memory.AgentID, error) { return h.home.List() },
 		Audit:  h.audit, Hosts: cfg.Hosts, Origins: cfg.Origins,
-		Pages:    map[string]http.Handler{"/admin/": adminpage.Handler("/admin/"), "/admin": http.RedirectHandler("/admin/", http.StatusFound)},
-		Mounts:   append(proxyMounts(face), tools),
+		Pages: map[string]http.Handler{"/admin/": adminpage.Handler("/admin/"), "/admin": http.RedirectHandler("/admin/", http.StatusFound),
+			"/graph/": http.StripPrefix("/graph", graphview.Page())},
+		Mounts:   append(proxyMounts(face), tools, h.graphMount()),
 		Limits:   httpapi.Limits{Rate: float64(cfg.RatePerSecond), Connections: cfg.MaxConnections},
 		Registry: registry, Now: h.now, Log: h.log,
 	}), nil

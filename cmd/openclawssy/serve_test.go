@@ -334,3 +334,33 @@ func TestSessionsEndOverHTTP(t *testing.T) {
 		t.Errorf("%v: %+v", err, state.Flush)
 	}
 }
+
+// TestGraphIsServedBehindTheToken asks for the graph's page, which anybody may see, and
+// for the graph, which needs a token of that agent.
+func TestGraphIsServedBehindTheToken(t *testing.T) {
+	s := serveHome(t)
+	owner := s.token(access.Write, "studio")
+	node := `{"node_type":"semantic","label":"Boat","payload":{"fact":"The boat is called Nautilus."},"tags":["boat"]}`
+	if status, body := s.ask(owner, "POST", "/v1/agents/studio/ops/graph.add_node", node); status != 200 {
+		t.Fatal(status, body)
+	}
+	for _, page := range []string{"/graph/?agent=studio", "/graph/main.js", "/graph/style.css"} {
+		if status, body := s.ask("", "GET", page, ""); status != 200 || strings.Contains(body, "Nautilus") {
+			t.Errorf("%s: %d", page, status)
+		}
+	}
+	const at = "/v1/agents/studio/graph"
+	if status, body := s.ask(s.token(access.Read, "studio"), "GET", at, ""); status != 200 || !strings.Contains(body, "Nautilus") {
+		t.Error(status, body)
+	}
+	for want, token := range map[int]string{401: "", 403: s.token(access.Admin, "other")} {
+		if status, body := s.ask(token, "GET", at, ""); status != want || strings.Contains(body, "Nautilus") {
+			t.Errorf("%d, want %d: %s", status, want, body)
+		}
+	}
+	for path, want := range map[string]int{"/graph/api/memory/graph": 404, "/graph/../v1/agents/studio/graph": 401, "/v1/agents/..%2fstudio/graph": 400} {
+		if status, body := s.ask(map[bool]string{true: owner}[want == 400], "GET", path, ""); status != want || strings.Contains(body, "Nautilus") {
+			t.Errorf("%s: %d, want %d: %s", path, status, want, body)
+		}
+	}
+}

@@ -53,13 +53,39 @@ type Source struct {
 func New(src Source, log zerolog.Logger) http.Handler {
 	h := &handler{src: src, log: log}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", h.file("page.html"))
-	mux.HandleFunc("GET /memory_graph.html", h.file("page.html"))
-	for _, name := range []string{"main.js", "layout.js", "style.css", "icon.svg", "LICENSES.txt"} {
-		mux.HandleFunc("GET /"+name, h.file(name))
-	}
+	addFiles(mux)
+	mux.HandleFunc("GET /memory_graph.html", file("page.html"))
 	mux.HandleFunc("GET /api/memory/graph", h.graph)
 	return secure(mux)
+}
+
+// Page returns the page alone, at / : it holds no data. With ?agent=NAME it asks
+// ../v1/agents/NAME/graph, which Graph answers, with the token that the admin page
+// keeps in the same tab.
+func Page() http.Handler {
+	mux := http.NewServeMux()
+	addFiles(mux)
+	return secure(mux)
+}
+
+// Graph returns what answers with the graph that export makes. It checks no token.
+func Graph(export func(*http.Request) (any, error), log zerolog.Logger) http.Handler {
+	return secure(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := &handler{log: log}
+		doc, err := export(r)
+		if err != nil {
+			h.fail(w, err)
+			return
+		}
+		h.reply(w, http.StatusOK, doc)
+	}))
+}
+
+func addFiles(mux *http.ServeMux) {
+	mux.HandleFunc("GET /{$}", file("page.html"))
+	for _, name := range []string{"main.js", "layout.js", "style.css", "icon.svg", "LICENSES.txt"} {
+		mux.HandleFunc("GET /"+name, file(name))
+	}
 }
 
 // secure sets what holds for every answer.
@@ -81,7 +107,7 @@ type handler struct {
 	log zerolog.Logger
 }
 
-func (h *handler) file(name string) http.HandlerFunc {
+func file(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, static, "static/"+name) }
 }
 

@@ -27,7 +27,7 @@ function frame(agents) {
   const pick = h("select", { id: "agent", onchange: () => { api.setAgent(pick.value); show(); } }, agents.map((a) => h("option", { value: a, selected: a === api.agent() }, a)));
   fill(head, h("h1", {}, "Openclawssy"), h("label", { for: "agent" }, "Agent"), pick,
     h("button", { onclick: () => { api.setToken(""); login(); } }, "Log out"));
-  fill(nav, pages.map(([id, name]) => h("a", { href: "#/" + id, id: "nav-" + id }, name)));
+  fill(nav, pages.map(([id, name]) => h("a", { href: "#/" + id, id: "nav-" + id }, name)), h("a", { id: "nav-graph" }, "Graph"));
 }
 
 async function show() {
@@ -35,6 +35,7 @@ async function show() {
   const [id, ...rest] = (location.hash.slice(2) || "chat").split("/");
   const page = id === "item" ? ["memory", "Memory", item] : pages.find((p) => p[0] === id) || pages[0];
   for (const [name] of pages) document.getElementById("nav-" + name)?.toggleAttribute("aria-current", name === page[0]);
+  document.getElementById("nav-graph").href = "/graph/?agent=" + encodeURIComponent(api.agent());
   document.title = page[1] + " · Openclawssy";
   const view = h("div", {});
   fill(main, view);

@@ -52,16 +52,29 @@ function empty(yes) {
   $('empty-clear').hidden = none
 }
 
+// Under openclawssy serve the address names the agent, and the token is the one that
+// the admin page keeps in this tab; openclawssy graph view lets its one agent be seen
+// by a cookie.
+function source() {
+  const agent = new URLSearchParams(location.search).get('agent')
+  const headers = { Accept: 'application/json' }
+  if (agent === null) return ['api/memory/graph' + location.search, headers]
+  const token = sessionStorage.getItem('token')
+  if (!token) throw new Error('Log in on the admin page, /admin/, and open the graph from there.')
+  return [`../v1/agents/${encodeURIComponent(agent)}/graph`, { ...headers, Authorization: `Bearer ${token}` }]
+}
+
 async function load() {
   $('failed').hidden = true
   document.body.setAttribute('aria-busy', 'true')
   try {
-    const answer = await fetch('api/memory/graph' + location.search, { headers: { Accept: 'application/json' } })
+    const [address, headers] = source()
+    const answer = await fetch(address, { headers })
     const doc = await answer.json().catch(() => null)
     if (!answer.ok) throw new Error(doc?.detail ?? `The server answered ${answer.status}.`)
     show(read(doc))
   } catch (err) {
-    $('failed-text').textContent = err instanceof TypeError ? 'The server does not answer. Is openclawssy graph view still running?' : err.message
+    $('failed-text').textContent = err instanceof TypeError ? 'The server does not answer. Is it still running?' : err.message
     $('failed').hidden = false
     $('total').textContent = 'Not loaded'
   } finally {
