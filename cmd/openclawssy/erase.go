@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,14 +46,16 @@ func (h *house) makeErasure() *care.Erasure {
 			care.Step{Store: "vectors", Do: h.eraseVectors},
 		},
 		Outside: h.outside,
+		Follow:  h.followForgotten,
 	})
 }
 
-// endErasure ends an erasure of an agent that was interrupted, before anything of
-// the agent is opened. While one is under way, here or elsewhere, it does nothing.
+// endErasure ends an erasure or a forgetting of an agent that was interrupted, before
+// anything of the agent is opened. While one is under way, here or elsewhere, it does
+// nothing.
 func (h *house) endErasure(ctx context.Context, agent memory.AgentID) {
 	dir, err := h.home.Find(agent)
-	if err != nil || !care.Pending(dir.Path()) {
+	if err != nil || !care.Pending(dir.Path()) && !care.Forgetting(dir.Path()) {
 		return
 	}
 	if _, already := h.ending.LoadOrStore(agent, true); already {
@@ -64,29 +65,32 @@ func (h *house) endErasure(ctx context.Context, agent memory.AgentID) {
 	if err := h.erasure.Resume(context.WithoutCancel(ctx), agent); err != nil {
 		h.log.Error().Err(err).Str("agent", string(agent)).Msg("an erasure that was interrupted could not be ended; it is tried again at the next opening")
 	}
+	if err := h.erasure.EndForgetting(context.WithoutCancel(ctx), agent); err != nil {
+		h.log.Error().Err(err).Str("agent", string(agent)).Msg("what was being forgotten could not be taken away everywhere; it is tried again at the next opening")
+	}
 }
 
-// forgotten takes the vectors of what is recalled no more, and what a forgotten
-// memory said out of the log, and out of what the graph was told of tools and messages.
-func (h *house) forgotten(ctx context.Context, agent memory.AgentID, gone working.Forgotten) error {
+// forgetting goes around a forgetting: erasures keep out meanwhile.
+func (h *house) forgetting(ctx context.Context, agent memory.AgentID, do working.Forgets) error {
 	ctx, done, err := h.hold(erasure.Files)(ctx, agent)
 	if err != nil {
 		return err
 	}
 	defer done()
+	return h.erasure.Forget(ctx, agent, do)
+}
+
+// followForgotten takes the vectors of what is recalled no more, and what the graph has
+// of it: its memories, and what tools and messages told.
+func (h *house) followForgotten(ctx context.Context, agent memory.AgentID, t *erasure.Target) error {
 	if err := h.meaning.Follow(ctx, agent); err != nil {
-		return memory.WithHint(fmt.Errorf("it is forgotten, but its vector may still be there: %w", err), "forget it again")
+		return err
 	}
-	t := care.Forgetting(gone)
-	if err := h.erasure.Blot(ctx, agent, t, gone.Told); err != nil {
-		return memory.WithHint(fmt.Errorf("it is forgotten, but its text may still stand in the event log: %w", err), "forget it again")
-	}
-	for _, it := range gone.Items {
-		for _, ev := range it.Evidence {
-			t.Texts = append(t.Texts, erasure.Needles(ev.Quote)...)
+	if h.fromMemory(agent) {
+		if _, err := h.follower().Follow(ctx, agent); err != nil && !errors.Is(err, memory.ErrNotFound) {
+			return err
 		}
 	}
-	t.Prepare()
 	if t.Finder().Empty() {
 		return nil
 	}

@@ -126,7 +126,7 @@ func BenchmarkForget(b *testing.B) {
 			}
 			release()
 			service := working.NewService(h.items.read, h.items.write, episodesOf{h})
-			service.OnForget = h.forgotten
+			service.Forgetting = h.forgetting
 			next, began := 1, processorTime(b)
 			for b.Loop() {
 				if _, err := service.Forget(ctx, "default", working.ForgetRequest{Handle: fmt.Sprintf("MEM-%d", next)}); err != nil {

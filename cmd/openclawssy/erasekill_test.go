@@ -13,10 +13,10 @@ import (
 	"github.com/openclawssy/openclawssy/internal/care"
 )
 
-// TestErasureThatIsKilled kills an erasure at many moments. What it has begun is
+// TestErasureThatIsKilled kills an erasure at many moments after it has begun. It is
 // ended by whoever comes next.
 func TestErasureThatIsKilled(t *testing.T) {
-	const kills = 64
+	const kills = 40
 	base := filepath.Join(t.TempDir(), "base")
 	w := newWorld(t, base, 11)
 	w.importChat("import-0", 3)
@@ -71,11 +71,17 @@ func TestErasureThatIsKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(w.random.Int64N(int64(length))))
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		for len(ended) == 0 && !care.Pending(filepath.Join(home, "agents", "default")) {
+			time.Sleep(100 * time.Microsecond)
+		}
+		time.Sleep(time.Duration(w.random.Int64N(int64(length) / 2)))
 		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Fatal(err)
 		}
-		killed := cmd.Wait() != nil
+		err := <-ended
+		killed := err != nil
 		if pending := care.Pending(filepath.Join(home, "agents", "default")); pending && killed {
 			begun++
 		}

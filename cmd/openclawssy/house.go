@@ -403,7 +403,7 @@ func (h *house) app() cli.App {
 
 	c.Add(events.NewService(h.readLog).Ops()...)
 	items := working.NewService(h.items.read, h.items.write, episodesOf{h})
-	items.OnForget = h.forgotten
+	items.Forgetting = h.forgetting
 	c.Add(items.Ops()...)
 	c.Add(care.NewHandles(items, h.items.read, h.followed, h.readLog, h.recordByHandle).Ops()...)
 	c.Add(records.Ops()...)

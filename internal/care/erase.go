@@ -50,6 +50,9 @@ type Erasing struct {
 	Items    memory.Borrow[*working.Store]
 	Archives memory.Borrow[*archive.Store] // up to date with the log
 	Erasers  []Eraser                      // of the other stores, in the order in which they are asked
+	// Follow takes what was forgotten out of what follows memory: vectors, and what
+	// tools and messages told the graph of it. It may be nil.
+	Follow func(ctx context.Context, agent memory.AgentID, t *erasure.Target) error
 	// Knows reports whether there is a session of that id, also one without turns.
 	Knows func(ctx context.Context, agent memory.AgentID, session string) bool
 	// Outside lists what may hold what was erased and is not the agent's own: files

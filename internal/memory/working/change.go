@@ -33,6 +33,11 @@ func (s *Store) Tell() {
 	}
 }
 
+// CatchUp applies what other processes have changed.
+func (s *Store) CatchUp(ctx context.Context) error {
+	return s.locked(ctx, func() error { return s.catchUp(ctx) })
+}
+
 // commitQuietly is commit without telling anybody; it reports whether there was a
 // change.
 func (s *Store) commitQuietly(ctx context.Context, propose func(ctx context.Context, p *plan) (*memory.Change, error)) (bool, error) {

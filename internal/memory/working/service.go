@@ -15,9 +15,14 @@ type Service struct {
 	read     memory.Borrow[*Store]
 	write    memory.Borrow[*Store]
 	episodes episodes
-	// OnForget is called with what has been forgotten. It may be nil.
-	OnForget func(ctx context.Context, agent memory.AgentID, gone Forgotten) error
+	// Forgetting goes around a forgetting, and calls do once. do calls begun with what
+	// goes before anything is changed, unless nothing does, and returns the same once it
+	// is gone from the store. It may be nil.
+	Forgetting func(ctx context.Context, agent memory.AgentID, do Forgets) error
 }
+
+// Forgets forgets something in a store.
+type Forgets func(ctx context.Context, begun func(Forgotten) error) (Forgotten, error)
 
 // NewService returns a service over stores that are borrowed for reading and for
 // writing, and the archive that knows the turns.
@@ -96,9 +101,16 @@ func (s *Service) Forget(ctx context.Context, agent memory.AgentID, in ForgetReq
 	if in.echoes, err = s.episodes.Echoes(ctx, agent, texts); err != nil {
 		return ForgetResult{}, fmt.Errorf("forget %s: look for answers that repeat it: %w", in.Handle, err)
 	}
-	res, err := with(s.write, (*Store).Forget)(ctx, agent, in)
-	if err == nil && s.OnForget != nil {
-		err = s.OnForget(ctx, agent, res.gone)
+	var res ForgetResult
+	do := func(ctx context.Context, begun func(Forgotten) error) (gone Forgotten, err error) {
+		in.begun = begun
+		res, err = with(s.write, (*Store).Forget)(ctx, agent, in)
+		return res.gone, err
+	}
+	if s.Forgetting != nil {
+		err = s.Forgetting(ctx, agent, do)
+	} else {
+		_, err = do(ctx, nil)
 	}
 	if err != nil {
 		return res, fmt.Errorf("forget %s: %w", in.Handle, err)

@@ -247,8 +247,9 @@ func (s *Store) alter(ctx context.Context, name, action, why string, change func
 
 // ForgetRequest is the input of memory.forget.
 type ForgetRequest struct {
-	echoes []string // ids of events that repeat what the item rests on
-	Handle string   `json:"handle" cli:"arg" jsonschema:"handle of the item, such as MEM-12"`
+	echoes []string              // ids of events that repeat what the item rests on
+	begun  func(Forgotten) error // called before anything is changed; may be nil
+	Handle string                `json:"handle" cli:"arg" jsonschema:"handle of the item, such as MEM-12"`
 }
 
 // ForgetResult is the output of memory.forget.
@@ -292,6 +293,11 @@ func (s *Store) Forget(ctx context.Context, in ForgetRequest) (ForgetResult, err
 		}
 		if now.Status == memory.Forgotten {
 			return nil, nil
+		}
+		if in.begun != nil {
+			if err := in.begun(res.gone); err != nil {
+				return nil, err
+			}
 		}
 		for _, was := range res.gone.Items {
 			for _, ev := range was.Evidence {
