@@ -1,4 +1,4 @@
-//go:build fault
+//go:build fault && linux
 
 package main
 
@@ -31,7 +31,7 @@ func TestFaultF1(t *testing.T) {
 	for _, part := range []struct {
 		name        string
 		kills, each int // each: kills of one home
-	}{{"ingest", r.N(150), 30}, {"life", r.N(150), 15}} {
+	}{{"ingest", r.N(160), 32}, {"life", r.N(190), 10}} {
 		for done := 0; done < part.kills && !t.Failed(); {
 			n := min(part.each, part.kills-done)
 			acked += killOften(t, part.name, s, n, c)

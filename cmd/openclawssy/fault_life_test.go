@@ -1,4 +1,4 @@
-//go:build fault
+//go:build fault && linux
 
 package main
 
@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,8 @@ import (
 const (
 	lifeModel = "LIFE_MODEL_URL"
 	lifeAhead = "LIFE_AHEAD"
+	// lifeSlower says how many times as long the pauses between what it does are.
+	lifeSlower = "LIFE_SLOWER"
 )
 
 // lifetime is a memory with a model, as it is used: whatever is said has a word of
@@ -48,7 +51,7 @@ type lifetime struct {
 
 // lifeSettings are the configuration of a life.
 func lifeSettings(model string) []string {
-	set := []string{"log.level=error", "spend.daily_tokens=0", "spend.daily_calls=0", "recall.deadline_ms=20000"}
+	set := []string{"log.level=error", "spend.daily_tokens=0", "spend.daily_calls=0", "spend.total_tokens=0", "spend.total_calls=0", "recall.deadline_ms=20000"}
 	if model != "" {
 		set = append(set, "model.provider=generic", "model.name=stub", "model.base_url="+model, "model.timeout=5s", "model.max_retries=1")
 	}
@@ -169,6 +172,11 @@ func (l *lifetime) note(ctx context.Context) error {
 	return l.ack("noted " + word)
 }
 
+// search looks for something.
+func (l *lifetime) search(ctx context.Context) error {
+	return l.call(ctx, "memory.search", map[string]any{"text": "where do I keep the " + lifeWord(), "scope": "all"}, nil)
+}
+
 // checkpoint and maintain run one; that another one is at it is no failure.
 func (l *lifetime) checkpoint(ctx context.Context) error {
 	var res checkpoint.Result
@@ -208,7 +216,7 @@ func ingestPart(dir string, ack func(string) error) error {
 		return err
 	}
 	for {
-		if err := l.jot(context.Background(), 1+rand.IntN(100)); err != nil {
+		if err := l.jot(context.Background(), 1+rand.IntN(40)); err != nil {
 			return err
 		}
 	}
@@ -221,6 +229,10 @@ func lifePart(dir string, ack func(string) error) error {
 		return err
 	}
 	ctx := context.Background()
+	slower, err := strconv.Atoi(cmp.Or(os.Getenv(lifeSlower), "1"))
+	if err != nil {
+		return err
+	}
 	failed := make(chan error)
 	often := func(pause time.Duration, do func(context.Context) error) {
 		go func() {
@@ -229,7 +241,7 @@ func lifePart(dir string, ack func(string) error) error {
 					failed <- err
 					return
 				}
-				time.Sleep(time.Duration(rand.Int64N(int64(pause))))
+				time.Sleep(time.Duration(rand.Int64N(int64(pause) * int64(slower))))
 			}
 		}()
 	}
@@ -239,8 +251,39 @@ func lifePart(dir string, ack func(string) error) error {
 	often(2*time.Millisecond, l.checkpoint)
 	often(30*time.Millisecond, l.maintain)
 	often(10*time.Millisecond, l.note)
+	often(10*time.Millisecond, l.search)
+	often(50*time.Millisecond, func(ctx context.Context) error { return l.call(ctx, "graph.export", struct{}{}, nil) })
 	return <-failed
 }
+
+// manyPart lives for many agents at once until it is killed. An acknowledgement
+// begins with the agent.
+func manyPart(dir string, ack func(string) error) error {
+	l, err := opened(dir, ack)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	failed := make(chan error)
+	for i := range manyAgents {
+		name := fmt.Sprint("agent-", i)
+		one := &lifetime{house: l.house, catalog: l.catalog, agent: memory.AgentID(name), ack: func(line string) error { return ack(name + " " + line) }}
+		go func() {
+			for {
+				time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond)
+				for _, do := range []func(context.Context) error{func(ctx context.Context) error { return one.jot(ctx, 1+rand.IntN(3)) }, one.note, one.checkpoint, one.search} {
+					if err := do(ctx); err != nil {
+						failed <- fmt.Errorf("%s: %w", name, err)
+						return
+					}
+				}
+			}
+		}()
+	}
+	return <-failed
+}
+
+const manyAgents = 16
 
 // dayPart does everything once, one after the other, and ends.
 func dayPart(dir string, ack func(string) error) error {
@@ -283,12 +326,17 @@ type examined struct {
 	events, items int
 }
 
-// examine opens a home, and holds it against what was told.
+// examine opens a home, and holds it against what its agent default was told.
 func examine(ctx context.Context, home, model string, now func() time.Time, o *told, drain bool) (examined, error) {
+	return examineAgent(ctx, "default", home, model, now, o, drain)
+}
+
+func examineAgent(ctx context.Context, agent memory.AgentID, home, model string, now func() time.Time, o *told, drain bool) (examined, error) {
 	l, err := newLifetime(home, model, now, func(string) error { return nil })
 	if err != nil {
 		return examined{}, err
 	}
+	l.agent = agent
 	found, err := l.examine(ctx, o, drain)
 	if err := errors.Join(err, l.house.close()); err != nil {
 		return examined{}, err
@@ -316,12 +364,18 @@ func examine(ctx context.Context, home, model string, now func() time.Time, o *t
 
 func (l *lifetime) examine(ctx context.Context, o *told, drain bool) (examined, error) {
 	if drain {
-		var res checkpoint.Result
-		if err := l.call(ctx, "memory.checkpoint", checkpoint.Request{}, &res); err != nil {
-			return examined{}, fmt.Errorf("the last checkpoint: %w", err)
-		}
-		if len(res.Parked) > 0 || res.BacklogLeft > 0 {
-			return examined{}, fmt.Errorf("the last checkpoint left something: %+v", res)
+		const most = 50 // checkpoints, each of which takes a part of a long backlog
+		for i := 0; ; i++ {
+			var res checkpoint.Result
+			if err := l.call(ctx, "memory.checkpoint", checkpoint.Request{}, &res); err != nil {
+				return examined{}, fmt.Errorf("the last checkpoint: %w", err)
+			}
+			if len(res.Parked) == 0 && res.BacklogLeft == 0 {
+				break
+			}
+			if i == most {
+				return examined{}, fmt.Errorf("the last checkpoints leave %d events, %d ranges parked, %s", res.BacklogLeft, len(res.Parked), res.Stopped)
+			}
 		}
 	}
 	h, err := l.held(ctx)
@@ -430,7 +484,7 @@ func doctored(ctx context.Context, home string, now func() time.Time) error {
 }
 
 // belongs are the files that a home may have, from its root.
-var belongs = regexp.MustCompile(`^(config\.yaml|redact\.key|redact\.key\.lock|spend(-embeddings)?\.json(\.lock)?|scheduler/[a-z]+\.(json|lock)|` +
+var belongs = regexp.MustCompile(`^(config\.yaml|redact\.key|redact\.key\.lock|spend(-embeddings)?\.json(\.lock)?|scheduler/[a-z]+\.(json|json\.prev|lock)|` +
 	`agents/[a-z0-9-]+/(vitals\.json(\.lock)?|import\.lock|erase\.lock|sessions/[^/]+\.(json|lock)|runs/[^/]+/[a-z.]+|audit/[0-9-]+\.jsonl(\.lock)?|` +
 	`memory/(events/([0-9-]+\.jsonl(\.zst)?|[a-z.]+|[0-9-]+\.jsonl(\.[0-9]+)?\.torn)|[a-z]+\.db(-wal|-shm)?|[a-z.-]*lock|memory\.open|graph\.json(\.journal)?|graph\.json\.[a-z-]+|checkpoints/(checkpoint-|replies/)[^/]+\.json|reports/weekly-[^/]+)))$`)
 

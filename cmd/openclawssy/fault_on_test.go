@@ -1,8 +1,8 @@
-//go:build fault
+//go:build fault && linux
 
 package main
 
 import "github.com/openclawssy/openclawssy/internal/judge"
 
 // children are the parts that this binary plays in the rows of the fault matrix.
-var children = map[string]judge.Part{"ingest": ingestPart, "life": lifePart, "day": dayPart}
+var children = map[string]judge.Part{"ingest": ingestPart, "life": lifePart, "day": dayPart, "many": manyPart, "stubborn": stubbornPart}

@@ -306,7 +306,16 @@ func (s *Service) remember(ctx context.Context, agent memory.AgentID, st *Status
 	if dir == "" || readOnly(dir) {
 		return nil // where nothing can be kept, it is since now
 	}
-	return vitals.Update(ctx, dir, func(v *vitals.State) { v.Note(now, codes) })
+	err = vitals.Update(ctx, dir, func(v *vitals.State) { v.Note(now, codes) })
+	if errors.Is(err, memory.ErrUnavailable) { // a disk that is full is a thing to tell of, not to end at
+		p := Problem{Code: "read_only", Text: err.Error(), Since: now}
+		st.Problems, st.Degraded = append(st.Problems, p), append(st.Degraded, p.Text)
+		if st.DegradedSince == nil {
+			st.DegradedSince = &now
+		}
+		return nil
+	}
+	return err
 }
 
 // readOnly reports whether nothing can be written into a directory.

@@ -149,6 +149,9 @@ func (c *Child) kill() error {
 	return err
 }
 
+// Pid is the number of the child's process, which is that of its group too.
+func (c *Child) Pid() int { return c.cmd.Process.Pid }
+
 // Signal sends a signal to the child.
 func (c *Child) Signal(s syscall.Signal) {
 	c.t.Helper()

@@ -3,6 +3,7 @@ package memory
 import (
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // Kind is the class of an error, the only thing that a face needs to know to
@@ -26,8 +27,12 @@ func (k Kind) Error() string { return string(k) }
 
 var kinds = []Kind{ErrInvalid, ErrNotFound, ErrConflict, ErrDenied, ErrUnavailable, ErrCorrupt, ErrInternal}
 
-// KindOf returns the kind that err wraps, ErrInternal if it wraps none, and ""
-// for nil.
+// refusals are what a system says when it is out of something, or broken, which
+// is nobody's mistake.
+var refusals = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO}
+
+// KindOf returns the kind that err wraps, and "" for nil. Of those that wrap none,
+// a refusal of the system is ErrUnavailable, and all others are ErrInternal.
 func KindOf(err error) Kind {
 	if err == nil {
 		return ""
@@ -35,6 +40,11 @@ func KindOf(err error) Kind {
 	for _, k := range kinds {
 		if errors.Is(err, k) {
 			return k
+		}
+	}
+	for _, refusal := range refusals {
+		if errors.Is(err, refusal) {
+			return ErrUnavailable
 		}
 	}
 	return ErrInternal

@@ -40,7 +40,7 @@ func NewVolume(t testing.TB, megabytes int64, options string) *Volume {
 	}
 	must(t, "mkfs.ext4", "-q", "-F", d.image)
 	d.mount()
-	t.Cleanup(func() { must(t, "umount", d.Dir) })
+	t.Cleanup(func() { must(t, "umount", "-l", d.Dir) })
 	return d
 }
 
@@ -94,7 +94,7 @@ func SmallDisk(t testing.TB, kilobytes int) string {
 	t.Helper()
 	dir := t.TempDir()
 	must(t, "mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%dk,mode=0700", kilobytes), "fault", dir)
-	t.Cleanup(func() { must(t, "umount", dir) })
+	t.Cleanup(func() { must(t, "umount", "-l", dir) })
 	return dir
 }
 
