@@ -8,12 +8,12 @@ func Matrix() []Row {
 		{ID: "F2", Title: "power cuts on ext4", Package: "cmd/openclawssy", Lane: Disk, Needs: []Need{Root, Loop}},
 		{ID: "F3", Title: "a disk that is full, read-only, over quota or broken; no descriptors left", Package: "cmd/openclawssy", Lane: Disk},
 		{ID: "F4", Title: "bit rot, truncation and older copies of every kind of file", Package: "cmd/openclawssy", Lane: CPU},
+		{ID: "F5", Title: "two processes on one agent, one of them stopped or killed; sixteen agents", Package: "cmd/openclawssy", Lane: Disk},
 		{ID: "F7", Title: "secrets planted by every entry, then every byte read", Package: "cmd/openclawssy", Lane: Disk},
 		{ID: "F8", Title: "hostile ids, paths, trees and links by every entry", Package: "cmd/openclawssy", Lane: CPU},
 		{ID: "F12", Title: "HTTP and MCP abuse", Package: "cmd/openclawssy", Lane: Disk},
 		{ID: "F13", Title: "fuzzing of every parser", Package: "cmd/openclawssy", Lane: CPU},
 		{ID: "F14", Title: "homes of every released format, opened by this build", Package: "cmd/openclawssy", Lane: CPU},
-		{ID: "F5", Title: "two processes on one agent, one of them stopped or killed; sixteen agents", Package: "cmd/openclawssy", Lane: Disk},
 		{ID: "F15", Title: "data races, and what a long-lived process leaves open", Package: "cmd/openclawssy", Lane: CPU},
 	}
 }
