@@ -236,10 +236,25 @@ func (h *house) makeScheduler(c *op.Catalog, rt *runtime.Runtime) *scheduler.Sch
 		Auto: func(agent memory.AgentID) (scheduler.Auto, error) {
 			cfg, err := h.cfg.For(agent)
 			return scheduler.Auto{Checkpoint: cfg.Memory.Enabled && cfg.Memory.AutoCheckpoint, Maintenance: cfg.Memory.Enabled && cfg.Memory.AutoMaintenance,
-				MessagesSince: h.messagesSince(agent)}, err
+				Began: func() time.Time { return h.began(agent) }, MessagesSince: h.messagesSince(agent)}, err
 		},
 		Reads: h.readLog, Writes: h.logs.write, Audit: h.writeRuns, Queued: h.drain, Hold: h.hold(erasure.Job), Log: h.log,
 	})
+}
+
+// began is the end of the day on which an agent's first event was written; the zero
+// time where there is none.
+func (h *house) began(agent memory.AgentID) time.Time {
+	log, release, err := h.readLog(context.Background(), agent)
+	if err != nil {
+		return time.Time{} // there is none, or it cannot be read, which status says
+	}
+	defer release()
+	day, err := log.FirstDay()
+	if err != nil || day.IsZero() {
+		return time.Time{}
+	}
+	return day.AddDate(0, 0, 1)
 }
 
 func (h *house) jobDeadline() time.Duration { return time.Duration(h.cfg.Scheduler.JobDeadline) }

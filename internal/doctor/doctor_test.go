@@ -59,7 +59,9 @@ func newPatient(t *testing.T) *patient {
 		},
 		Reopen:   func(context.Context, memory.AgentID) error { return nil },
 		Sessions: func(context.Context, memory.AgentID, memory.Session) error { return nil },
-		Canary:   func(context.Context, memory.AgentID) (vitals.Canary, error) { return vitals.Canary{}, memory.ErrNotFound },
+		Canary: func(context.Context, memory.AgentID) (vitals.Canary, error) {
+			return vitals.Canary{}, memory.ErrNotFound
+		},
 		Acknowledge: func(ctx context.Context, _ memory.AgentID) (int64, error) {
 			return vitals.Acknowledge(ctx, p.dir.Path(), p.now)
 		},

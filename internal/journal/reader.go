@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -328,6 +330,25 @@ func (r *Reader) LastSeq() (int64, error) {
 	}
 	seq, err := v.lastSeq(names)
 	return max(seq, v.head.Last), err
+}
+
+// FirstDay returns the UTC day of the first segment; the zero time for an empty
+// journal.
+func (r *Reader) FirstDay() (time.Time, error) {
+	v, err := r.view()
+	if err != nil {
+		return time.Time{}, err
+	}
+	names, err := v.segments()
+	if err != nil || len(names) == 0 {
+		return time.Time{}, err
+	}
+	day, _, _ := strings.Cut(names[0], ".")
+	at, err := time.Parse(segmentDay, day)
+	if err != nil {
+		err = memory.Errorf(memory.ErrInternal, "segment %s: %w", names[0], err)
+	}
+	return at, err
 }
 
 // Path returns the path of a segment, for messages.

@@ -12,7 +12,7 @@ import (
 type defaultJob struct {
 	op, schedule string
 	wanted       func(Auto) bool
-	since        func(Auto) time.Time // when its schedule begins to count; nil for when it is made
+	since        func(Auto) time.Time // when its schedule begins to count; nil for with the agent
 }
 
 // defaultJobs lists them; a job has the name of its operation.
@@ -31,18 +31,19 @@ func (s *Scheduler) adjust(jobs *[]Job) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("default jobs: %w", err)
 	}
-	wanted := map[string]Job{}
+	wanted, began := map[string]Job{}, map[memory.AgentID]func() time.Time{}
 	for _, agent := range agents {
 		auto, err := s.Auto(agent)
 		if err != nil {
 			return false, fmt.Errorf("default jobs of %s: %w", agent, err)
 		}
+		began[agent] = auto.Began
 		for _, d := range defaultJobs {
 			if _, err := s.Catalog.Get(d.op); err != nil || !d.wanted(auto) {
 				continue
 			}
 			j := Job{Agent: agent, Name: d.op, Op: d.op, Schedule: d.schedule, Deadline: s.Deadline().String(), By: memory.OriginSystem,
-				Default: true, Since: s.wall()}
+				Default: true}
 			if d.since != nil {
 				j.Since = d.since(auto)
 			}
@@ -57,7 +58,23 @@ func (s *Scheduler) adjust(jobs *[]Job) (bool, error) {
 	})
 	changed := len(*jobs) != before || len(wanted) > 0
 	for _, j := range wanted {
+		if j.Since.IsZero() {
+			j.Since = s.beginning(began[j.Agent])
+		}
 		*jobs = append(*jobs, j)
 	}
 	return changed, nil
+}
+
+// beginning is from when on the schedules of an agent's default jobs count: now, or
+// since the agent began.
+func (s *Scheduler) beginning(began func() time.Time) time.Time {
+	now := s.wall()
+	if began == nil {
+		return now
+	}
+	if at := began(); !at.IsZero() && at.Before(now) {
+		return at.UTC()
+	}
+	return now
 }

@@ -195,6 +195,44 @@ func TestDefaultJobsFollowTheConfiguration(t *testing.T) {
 	})
 }
 
+// TestDefaultJobsCountFromTheAgentsBeginning has an agent that only commands which end
+// at once have worked with: its jobs grow overdue all the same, and the first process
+// that lasts runs them; one that began just now is left to its interval.
+func TestDefaultJobsCountFromTheAgentsBeginning(t *testing.T) {
+	ctx := context.Background()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHome(t)
+		h.agents = []memory.AgentID{"a"}
+		began := time.Now().Add(-time.Minute)
+		h.auto = Auto{Checkpoint: true, Began: func() time.Time { return began }}
+		look := func() JobStatus {
+			t.Helper()
+			l, err := h.process().List(ctx, "a", struct{}{})
+			if err != nil || len(l.Jobs) != 1 {
+				t.Fatal(l, err)
+			}
+			return l.Jobs[0]
+		}
+		if j := look(); j.Overdue || j.Next.Sub(began) > 6*time.Hour {
+			t.Errorf("at the beginning: %+v", j)
+		}
+		h.live(time.Hour)
+		if n := h.count("a/memory.checkpoint"); n != 0 {
+			t.Errorf("an agent that has just begun had %d checkpoints", n)
+		}
+		h.agents = []memory.AgentID{"b"}
+		began = time.Now().Add(-7 * time.Hour)
+		l, err := h.process().List(ctx, "b", struct{}{})
+		if err != nil || len(l.Jobs) != 1 || !l.Jobs[0].Overdue {
+			t.Fatalf("seven hours later: %+v, %v", l, err)
+		}
+		h.live(time.Hour)
+		if n := h.count("b/memory.checkpoint"); n != 1 {
+			t.Errorf("what was overdue ran %d times", n)
+		}
+	})
+}
+
 // hookedRuns is what hooks were told.
 type hookedRuns struct{ told []string }
 

@@ -53,6 +53,11 @@ type Hooks interface {
 type Auto struct {
 	Checkpoint  bool // memory.checkpoint, @every 6h
 	Maintenance bool // memory.maintenance, 30 2 * * 0; only where the Catalog has it
+	// Began returns when the agent's first event was written at the latest, zero for
+	// none: schedules of default jobs count from then on, so that one is overdue although
+	// no process that lasts has ever seen the agent. It is asked while the agent has no
+	// such job yet. nil: they count from when they are first seen.
+	Began func() time.Time
 	// MessagesSince is since when a message waits to be sent or delivered: while one
 	// does there is an agent.message.deliver, @every 10s. Zero for none.
 	MessagesSince time.Time

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -109,6 +110,10 @@ func (r *Reader) readAll(ctx context.Context, seq int64, n int) ([]memory.Event,
 // LastSeq returns the highest seq that a durable event has been given, 0 for an
 // empty log.
 func (r *Reader) LastSeq() (int64, error) { return r.journal.LastSeq() }
+
+// FirstDay returns the UTC day on which the first event of the log was written; the
+// zero time for an empty log.
+func (r *Reader) FirstDay() (time.Time, error) { return r.journal.FirstDay() }
 
 // Damage returns the damaged ranges that reading has met, in the order met, at
 // most 1000. Verify finds all.
