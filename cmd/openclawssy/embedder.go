@@ -130,11 +130,15 @@ func (h *house) reranker(agent memory.AgentID) recall.Reranker {
 	if err != nil { // checked when it was loaded
 		return nil
 	}
-	switch cfg.Recall.Rerank {
+	return h.rerankerOf(cfg.Recall)
+}
+
+func (h *house) rerankerOf(c config.Recall) recall.Reranker {
+	switch c.Rerank {
 	case "mmr":
 		return recall.MMR{Lambda: mmrLambda}
 	case "endpoint":
-		made, _ := h.rerankers.LoadOrStore(cfg.Recall, sync.OnceValue(func() recall.Reranker { return h.makeReranker(cfg.Recall) }))
+		made, _ := h.rerankers.LoadOrStore(c, sync.OnceValue(func() recall.Reranker { return h.makeReranker(c) }))
 		return made.(func() recall.Reranker)()
 	}
 	return nil

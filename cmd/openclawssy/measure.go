@@ -80,11 +80,11 @@ func (h *house) importAll(ctx context.Context, agent memory.AgentID, inputs []tr
 func (h *house) evaluation() cli.Evaluation {
 	return cli.Evaluation{
 		LoCoMo: func(ctx context.Context, file io.Reader, o evaluate.RetrievalOptions) (evaluate.LoCoMoReport, error) {
-			o.Now = h.now
+			o.Now, o.Rerank = h.now, h.rerankerOf(h.cfg.Recall)
 			return evaluate.LoCoMo(ctx, file, o)
 		},
 		LongMemEval: func(ctx context.Context, file io.Reader, o evaluate.RetrievalOptions) (evaluate.LongMemEvalReport, error) {
-			o.Now = h.now
+			o.Now, o.Rerank = h.now, h.rerankerOf(h.cfg.Recall)
 			return evaluate.LongMemEval(ctx, file, o)
 		},
 		Embedder: h.evaluateBy,

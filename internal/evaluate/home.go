@@ -30,6 +30,7 @@ type home struct {
 	graph    *graph.Store // nil where nothing walks it
 	walker   *weave.Walker
 	meanings *meanings // nil for words alone
+	rerank   recall.Reranker
 	redact   *redact.Redactor
 	now      func() time.Time
 	settings recall.Settings
@@ -167,6 +168,9 @@ func (h *home) recall() *recall.Service {
 	}
 	if h.walker != nil {
 		opts.Near = h.walker.Near
+	}
+	if h.rerank != nil {
+		opts.Rerank = func(memory.AgentID) recall.Reranker { return h.rerank }
 	}
 	return recall.New(opts)
 }

@@ -23,6 +23,7 @@ type RetrievalOptions struct {
 	TempDir  string           // where agents are made and removed again; the system's if empty
 	Hops     int              // steps in the graph that recall as shipped may take; 0 for none
 	Embedder Embedder         // what makes vectors; nil for words alone
+	Rerank   recall.Reranker  // orders the best candidates of blocks as shipped anew; nil for none
 	Control  bool             // measure against the evidence of other questions of the same conversation
 	// Done is called after each conversation, with how many are done and how many
 	// there are. It may be nil.
@@ -167,6 +168,7 @@ func runOne(ctx context.Context, index int, c conversation, foreign []question, 
 	if err != nil {
 		return nil, err
 	}
+	h.rerank = opts.Rerank
 	defer func() { err = errors.Join(err, h.close()) }()
 	if err := h.tell(ctx, c.turns); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,7 +87,7 @@ func TestLoCoMo(t *testing.T) {
 	}
 }
 
-// Two runs give the same figures, latencies aside.
+// Two runs give the same figures, latencies and what keeps to a deadline aside.
 func TestLoCoMoIsDeterministic(t *testing.T) {
 	var runs [2]string
 	for i := range runs {
@@ -94,6 +95,7 @@ func TestLoCoMoIsDeterministic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		r.AsShipped = nil
 		raw, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
@@ -102,6 +104,31 @@ func TestLoCoMoIsDeterministic(t *testing.T) {
 	}
 	if runs[0] != runs[1] {
 		t.Errorf("one run gives\n%s\nand another\n%s", runs[0], runs[1])
+	}
+}
+
+// counting orders nothing, and counts how often it was asked to.
+type counting struct{ asked *atomic.Int64 }
+
+func (c counting) Rerank(_ context.Context, _ memory.AgentID, _ string, texts []string, _ []float64) ([]int, error) {
+	c.asked.Add(1)
+	order := make([]int, len(texts))
+	for i := range order {
+		order[i] = i
+	}
+	return order, nil
+}
+
+func TestARerankerIsMeasured(t *testing.T) {
+	opts := options(t)
+	var asked atomic.Int64
+	opts.Rerank = counting{&asked}
+	r, err := LoCoMo(context.Background(), strings.NewReader(smallLoCoMo), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked.Load() == 0 || r.AsShipped == nil {
+		t.Errorf("asked %d times", asked.Load())
 	}
 }
 
