@@ -43,7 +43,7 @@ func (h *house) makeErasure() *care.Erasure {
 			care.Step{Store: "sessions", Do: h.eraseSessions}, care.Step{Store: "records", Do: h.eraseRecords}, care.Step{Store: "graph", Do: h.eraseGraph},
 			care.Step{Store: "workspace index", Do: h.eraseWorkspaceIndex}, care.Step{Store: "messages", Do: h.eraseMessages},
 			care.Step{Store: "reports", Do: h.eraseReports},
-			care.Step{Store: "vectors", Do: h.eraseVectors},
+			care.Step{Store: "vectors", Do: h.eraseVectors}, care.Step{Store: "scheduled jobs", Do: h.eraseJobs},
 		},
 		Outside: h.outside,
 		Follow:  h.followForgotten,
@@ -183,6 +183,14 @@ func (h *house) eraseCheckpoints(ctx context.Context, agent memory.AgentID, t *e
 	}
 	defer release()
 	return checkpoint.EraseFiles(ctx, dir.Path("memory", "checkpoints"), store, t)
+}
+
+// eraseJobs empties what the runs of the agent's jobs ended with.
+func (h *house) eraseJobs(ctx context.Context, agent memory.AgentID, t *erasure.Target) (int, error) {
+	if h.schedule == nil {
+		return 0, nil
+	}
+	return h.schedule.Erase(ctx, agent, t.Finder().In)
 }
 
 func (h *house) eraseRuns(ctx context.Context, agent memory.AgentID, t *erasure.Target) (int, error) {

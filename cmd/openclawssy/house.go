@@ -38,6 +38,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/redact"
 	"github.com/openclawssy/openclawssy/internal/runlog"
 	"github.com/openclawssy/openclawssy/internal/runtime"
+	"github.com/openclawssy/openclawssy/internal/scheduler"
 	"github.com/openclawssy/openclawssy/internal/session"
 	"github.com/openclawssy/openclawssy/internal/vitals"
 )
@@ -83,6 +84,7 @@ type house struct {
 	talks      sync.Map                    // of agents: their *session.Store
 	losses     *vitals.Losses
 	indexing   sync.Map // agents whose archive is being brought up to date
+	schedule   *scheduler.Scheduler
 	erasure    *care.Erasure
 	warmed     sync.Map // of agents: the lock of opening their stores before a first turn
 	isWarm     sync.Map // agents whose stores were opened so: true
@@ -398,6 +400,7 @@ func (h *house) app() cli.App {
 	rt := h.makeRuntime(c, rec)
 	h.turns = rt
 	sched := h.makeScheduler(c, rt)
+	h.schedule = sched
 	look := h.looker(sched)
 	reports := h.makeReports(look)
 
