@@ -162,6 +162,9 @@ var bonds = []struct {
 	{"ends a fault", 1.5, func(c *comparison) bool {
 		return endsFault.MatchString(c.lower) && (c.old.kind == memory.KindIssue && c.shared >= 1 || c.old.kind == memory.KindFact && c.shared >= 2)
 	}},
+	{"speaks of somebody else", -9, func(c *comparison) bool {
+		return c.shared == 0 && c.named == 0 && somebodyElse(c.old.content) && !somebodyElse(c.fresh.content)
+	}},
 	{"speaks of another ticket", -9, func(c *comparison) bool { return ticketsApart(c.old.content, c.fresh.content) }},
 	{"the item is a fault that goes on", -3, func(c *comparison) bool {
 		return c.old.kind == memory.KindIssue && !endsFault.MatchString(c.lower) && (c.named < 1 && c.slots == 0 || c.fresh.kind == memory.KindDecision)

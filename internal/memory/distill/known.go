@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -322,11 +323,34 @@ func (n *notebook) repeated(content string, kind string, at time.Time) *known {
 		for num := range fresh.numbers {
 			news = news || !k.numbers[num]
 		}
+		news = news || namesAnother(k, fresh)
 		if share := float64(shared) / float64(len(fresh.stems)); !news && share >= most {
 			best, most = k, share
 		}
 	}
 	return best
+}
+
+// namesAnother reports that a names somebody whom b does not, and b somebody whom a
+// does not: what holds of both is two memories.
+func namesAnother(a, b *known) bool { return namesBeyond(a, b) && namesBeyond(b, a) }
+
+func namesBeyond(a, b *known) bool {
+	s := sentence{words: plainWords(bodyOf(a.content))}
+	return slices.ContainsFunc(names(&s), func(name string) bool { return !slices.Contains(b.words, name) })
+}
+
+// somebodyElse reports a statement whose subject is a person other than the user,
+// by name or by kinship.
+func somebodyElse(content string) bool {
+	words := plainWords(content)
+	if len(words) < 2 {
+		return false
+	}
+	if words[0].lower == "user's" {
+		return hasBase(words[1:min(4, len(words))], kin) || hasBase(words[1:min(4, len(words))], roles)
+	}
+	return isName(words, 0, true) && !strings.HasPrefix(words[0].lower, "user")
 }
 
 func newRef(i int) string { return "new:" + strconv.Itoa(i) }

@@ -484,3 +484,22 @@ func TestShortSelfDescriptions(t *testing.T) {
 		}
 	}
 }
+
+// TestDifferentPeopleStayApart tells the same of two people, and of somebody and
+// the user: neither takes the other's place.
+func TestDifferentPeopleStayApart(t *testing.T) {
+	for name, said := range map[string][]string{
+		"two friends":          {"My friend Ana lives in the old harbour.", "My friend Bruno lives in the old harbour."},
+		"a friend and oneself": {"My friend Ana lives in the old harbour.", "I moved to Porto with my two cats."},
+		"by name alone":        {"Ana works at the town library.", "I started a new job at the bakery in Faro."},
+	} {
+		r := read(t, talk("u: "+said[0], "a: ok", "u: "+said[1]))
+		if len(r.NewItems) != 2 || r.NewItems[1].Supersedes != nil || r.NewItems[0].Content == r.NewItems[1].Content {
+			t.Errorf("%s: %+v", name, r.NewItems)
+		}
+	}
+	r := read(t, talk("u: My friend Ana lives in the old harbour.", "a: ok", "u: Ana lives in the old harbour, my friend."))
+	if len(r.NewItems) != 2 || r.NewItems[0].Content != r.NewItems[1].Content {
+		t.Errorf("said again: %+v", r.NewItems)
+	}
+}
