@@ -33,8 +33,8 @@ func (t *Target) Blot(b []byte, isJSON bool) (out []byte, n int) {
 		if end < 0 {
 			continue
 		}
-		handle := string(out[i+1 : i+end])
-		if t.handles[handle] || t.heirs[handle] && hasNote(out[i:lineEnd(out, i, isJSON)]) {
+		handle := out[i+1 : i+end]
+		if t.handles[string(handle)] || t.heirs[string(handle)] && hasNote(out[i:lineEnd(out, i, isJSON)]) {
 			spans = append(spans, Span{i, i + end, 0})
 		}
 	}
