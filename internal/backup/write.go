@@ -119,7 +119,7 @@ func Write(ctx context.Context, file string, o Options) (_ Written, err error) {
 
 // unavailable gives a failure of the disk its kind.
 func unavailable(err error) error {
-	if memory.KindOf(err) != memory.ErrInternal {
+	if memory.HasKind(err) {
 		return err
 	}
 	return memory.Errorf(memory.ErrUnavailable, "%w", err)

@@ -61,7 +61,7 @@ func newWriter(ctx context.Context, path string, now func() time.Time, log zerol
 // unavailable gives err the kind Unavailable, unless it has one, and a hint
 // where the system's reason is well known.
 func unavailable(err error) error {
-	if memory.KindOf(err) == memory.ErrInternal {
+	if !memory.HasKind(err) {
 		err = memory.Errorf(memory.ErrUnavailable, "%w", err)
 	}
 	switch {

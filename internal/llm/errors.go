@@ -177,7 +177,7 @@ func (w *Wire) unreached(err error) error {
 // kinded makes an error of transport an ErrUnavailable, unless it has a kind
 // already or is the caller's own end of the request.
 func kinded(err error) error {
-	if memory.KindOf(err) != memory.ErrInternal || errors.Is(err, context.Canceled) {
+	if memory.HasKind(err) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	return memory.Errorf(memory.ErrUnavailable, "%w", err)

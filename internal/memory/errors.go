@@ -31,16 +31,29 @@ var kinds = []Kind{ErrInvalid, ErrNotFound, ErrConflict, ErrDenied, ErrUnavailab
 // is nobody's mistake.
 var refusals = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO}
 
+// HasKind reports whether err wraps a kind, so that errors.Is finds it.
+func HasKind(err error) bool {
+	_, has := wrapped(err)
+	return has
+}
+
+func wrapped(err error) (Kind, bool) {
+	for _, k := range kinds {
+		if errors.Is(err, k) {
+			return k, true
+		}
+	}
+	return "", false
+}
+
 // KindOf returns the kind that err wraps, and "" for nil. Of those that wrap none,
 // a refusal of the system is ErrUnavailable, and all others are ErrInternal.
 func KindOf(err error) Kind {
 	if err == nil {
 		return ""
 	}
-	for _, k := range kinds {
-		if errors.Is(err, k) {
-			return k
-		}
+	if k, has := wrapped(err); has {
+		return k
 	}
 	for _, refusal := range refusals {
 		if errors.Is(err, refusal) {
