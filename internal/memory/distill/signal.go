@@ -189,8 +189,8 @@ func describesSpeaker(v *view) bool {
 			return false
 		}
 		last := rest[len(rest)-1]
-		introduces := (lead == "i'm " || lead == "i am ") && len(v.names) > 0 && v.names[0] == baseName(rest[0])
-		return introduces || selfWords[last] || health[last] || roles[last] || strings.HasSuffix(lead, "from ") && len(v.names) > 0 || strings.HasPrefix(said, "i was born")
+		named := (lead == "i'm " || lead == "i am ") && len(v.names) > 0 && v.names[0] == baseName(rest[0])
+		return named || selfWords[last] || health[last] || roles[last] || strings.HasSuffix(lead, "from ") && len(v.names) > 0 || strings.HasPrefix(said, "i was born")
 	}
 	if at := iHave.FindStringIndex(said); at != nil {
 		rest := strings.Fields(said[at[1]:])

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/embed/lsa"
 	"github.com/openclawssy/openclawssy/internal/memory/embed/scan"
-	"github.com/openclawssy/openclawssy/internal/memory/text"
 	"github.com/openclawssy/openclawssy/internal/memory/vectors"
 	"github.com/openclawssy/openclawssy/internal/op"
 )
@@ -20,7 +20,8 @@ const mostAlike = 8
 type Pair struct{ A, B string }
 
 // Alike returns the pairs of an agent's items whose vectors are the closest: each
-// item with those nearest to it, every pair once, the older one first. It asks no model and makes no vector; without vectors there are none.
+// item with those nearest to it, every pair once, the older one first. It asks no
+// model and makes no vector; without vectors there are none.
 func (s *Service) Alike(ctx context.Context, agent memory.AgentID) ([]Pair, error) {
 	src, err := s.Source(agent, "")
 	if err != nil || src.Off {
@@ -35,7 +36,7 @@ func (s *Service) Alike(ctx context.Context, agent memory.AgentID) ([]Pair, erro
 	}
 	defer release()
 	var x *scan.Index
-	id, err := modelOf(ctx, v, src)
+	id, _, err := modelOf(ctx, v, src)
 	if err == nil {
 		x, err = v.Items(ctx, id)
 	}
@@ -48,13 +49,13 @@ func (s *Service) Alike(ctx context.Context, agent memory.AgentID) ([]Pair, erro
 	return pairs(ctx, x)
 }
 
-// modelOf returns the id of the model whose vectors answer questions.
-func modelOf(ctx context.Context, v *vectors.Store, src Source) (string, error) {
+// modelOf returns the id of the model whose vectors answer questions, and the model
+// itself where it is the built-in one.
+func modelOf(ctx context.Context, v *vectors.Store, src Source) (string, *lsa.Model, error) {
 	if src.Embedder != nil {
-		return src.Embedder.ModelID(), nil
+		return src.Embedder.ModelID(), nil, nil
 	}
-	id, _, err := current(ctx, v, true)
-	return id, err
+	return current(ctx, v, true)
 }
 
 func pairs(ctx context.Context, x *scan.Index) ([]Pair, error) {
@@ -110,24 +111,13 @@ func (s *Service) AlikeTo(ctx context.Context, agent memory.AgentID, it memory.I
 	if err != nil {
 		return nil, err
 	}
-	q := &Question{}
-	if src.Embedder == nil {
-		id, model, err := current(ctx, v, true)
-		if err != nil {
-			release()
-			return nil, err
-		}
-		q.Model, q.vector = id, model.Vector(text.Content(whole))
-	} else {
-		q.Model = src.Embedder.ModelID()
-		if q.vector, err = v.OfText(ctx, q.Model, vectors.HashOf(whole)); err != nil {
-			release()
-			return nil, err
-		}
+	q, err := pose(ctx, v, src, whole)
+	if err == nil && src.Embedder != nil {
+		q.vector, err = v.OfText(ctx, q.Model, vectors.HashOf(whole))
 	}
-	if q.vector == nil {
+	if err != nil {
 		release()
-		return nil, memory.Errorf(memory.ErrNotFound, "the item has no word that %s knows", q.Model)
+		return nil, err
 	}
 	if q.index, err = index(ctx, v, q.Model, release); err != nil {
 		return nil, err

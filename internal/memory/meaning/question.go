@@ -40,19 +40,10 @@ func (s *Service) Ask(ctx context.Context, agent memory.AgentID, question string
 	if err != nil {
 		return nil, err
 	}
-	q := &Question{}
-	if src.Embedder == nil {
-		id, model, err := current(ctx, v, true)
-		if err != nil {
-			release()
-			return nil, err
-		}
-		if q.Model, q.vector = id, model.Vector(text.Content(question)); q.vector == nil {
-			release()
-			return nil, memory.Errorf(memory.ErrNotFound, "the question has no word that %s knows", id)
-		}
-	} else {
-		q.Model = src.Embedder.ModelID()
+	q, err := pose(ctx, v, src, question)
+	if err != nil {
+		release()
+		return nil, err
 	}
 	if q.index, err = index(ctx, v, q.Model, release); err != nil {
 		return nil, err
@@ -64,6 +55,23 @@ func (s *Service) Ask(ctx context.Context, agent memory.AgentID, question string
 	}
 	if err := scan.Check(q.vector, q.index.Dim()); err != nil {
 		return nil, err
+	}
+	return q, nil
+}
+
+// pose names the model whose vectors answer questions, and has the built-in one make
+// the vector of a text; any other has to be asked for it. ErrNotFound says that there
+// is no built-in model yet, or that it knows no word of the text.
+func pose(ctx context.Context, v *vectors.Store, src Source, said string) (*Question, error) {
+	id, builtIn, err := modelOf(ctx, v, src)
+	if err != nil {
+		return nil, err
+	}
+	q := &Question{Model: id}
+	if builtIn != nil {
+		if q.vector = builtIn.Vector(text.Content(said)); q.vector == nil {
+			return nil, memory.Errorf(memory.ErrNotFound, "the text has no word that %s knows", id)
+		}
 	}
 	return q, nil
 }
@@ -131,7 +139,7 @@ func (s *Service) Warm(ctx context.Context, agent memory.AgentID) error {
 		return err
 	}
 	defer release()
-	id, err := modelOf(ctx, v, src)
+	id, _, err := modelOf(ctx, v, src)
 	if err == nil {
 		_, err = v.Index(ctx, id)
 	}
