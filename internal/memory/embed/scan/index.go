@@ -37,10 +37,18 @@ type Index struct {
 	turn   turn
 	free   sync.Pool // of *scratch
 
-	mu     sync.RWMutex
+	mu sync.RWMutex
+	rows
+}
+
+// rows are what an index holds.
+type rows struct {
 	blocks []*block      // all full but the last
 	at     map[int64]int // id to position: block·blockRows + row
+	sum    []int64       // of all vectors, see row.addTo
 }
+
+func newRows(dim int) rows { return rows{at: map[int64]int{}, sum: make([]int64, dim)} }
 
 // block is up to blockRows rows, each of their parts beside each other.
 type block struct {
@@ -67,7 +75,7 @@ func newIndex(dim int, k kernel) (*Index, error) {
 		return nil, &memory.FieldError{Field: "dimensions", Reason: fmt.Sprintf("must be between 1 and %d, not %d", MaxDim, dim),
 			Hint: "check the embedding model and its dimension"}
 	}
-	return &Index{dim: dim, kernel: k, turn: newTurn(padded(dim)), at: map[int64]int{}}, nil
+	return &Index{dim: dim, kernel: k, turn: newTurn(padded(dim)), rows: newRows(dim)}, nil
 }
 
 // Kernel returns the name of the code that New has an index scan with, as
@@ -136,7 +144,7 @@ func (x *Index) Set(id int64, vector []float32) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.blocks = put(x.blocks, x.at, id, r)
+	x.put(id, r)
 	return nil
 }
 
@@ -149,6 +157,7 @@ func (x *Index) Delete(id int64) bool {
 		return false
 	}
 	// The last one takes its place.
+	x.row(pos).addTo(x.sum, -1)
 	r := newRow(x.dim)
 	end := len(x.blocks) - 1
 	last := x.blocks[end]
@@ -165,19 +174,18 @@ func (x *Index) Delete(id int64) bool {
 	return true
 }
 
-// Load replaces everything in the index by what rows hands to put, one call a
+// Load replaces everything in the index by what each hands to put, one call a
 // vector; a later vector of the same id replaces the earlier. The slice may be
-// used again after put. Searches see what was there before until rows is done.
-// When put or rows fails, Load returns that error and the index stays as it was.
-func (x *Index) Load(rows func(put func(id int64, vector []float32) error) error) error {
-	var blocks []*block
-	at := map[int64]int{}
+// used again after put. Searches see what was there before until each is done.
+// When put or each fails, Load returns that error and the index stays as it was.
+func (x *Index) Load(each func(put func(id int64, vector []float32) error) error) error {
+	loaded := newRows(x.dim)
 	r := newRow(x.dim)
-	err := rows(func(id int64, vector []float32) error {
+	err := each(func(id int64, vector []float32) error {
 		if err := r.set(vector, x.turn); err != nil {
 			return fmt.Errorf("vector %d: %w", id, err)
 		}
-		blocks = put(blocks, at, id, r)
+		loaded.put(id, r)
 		return nil
 	})
 	if err != nil {
@@ -185,7 +193,7 @@ func (x *Index) Load(rows func(put func(id int64, vector []float32) error) error
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.blocks, x.at = blocks, at
+	x.rows = loaded
 	return nil
 }
 
@@ -206,19 +214,21 @@ func (x *Index) Vector(id int64) ([]float32, bool) {
 func (x *Index) row(pos int) row { return x.blocks[pos/blockRows].row(pos%blockRows, x.dim, nil) }
 
 // put copies the row into the blocks, where at says or at the end.
-func put(blocks []*block, at map[int64]int, id int64, r row) []*block {
-	if pos, known := at[id]; known {
-		blocks[pos/blockRows].set(pos%blockRows, id, r)
-		return blocks
+func (x *rows) put(id int64, r row) {
+	r.addTo(x.sum, 1)
+	if pos, known := x.at[id]; known {
+		b := x.blocks[pos/blockRows]
+		b.row(pos%blockRows, len(x.sum), nil).addTo(x.sum, -1)
+		b.set(pos%blockRows, id, r)
+		return
 	}
-	if len(blocks) == 0 || len(blocks[len(blocks)-1].ids) == blockRows {
-		blocks = append(blocks, &block{})
+	if len(x.blocks) == 0 || len(x.blocks[len(x.blocks)-1].ids) == blockRows {
+		x.blocks = append(x.blocks, &block{})
 	}
-	end := len(blocks) - 1
-	b := blocks[end]
-	at[id] = end*blockRows + len(b.ids)
+	end := len(x.blocks) - 1
+	b := x.blocks[end]
+	x.at[id] = end*blockRows + len(b.ids)
 	b.append(id, r, end > 0)
-	return blocks
 }
 
 // append adds a row. A block that follows another makes room for all its rows at

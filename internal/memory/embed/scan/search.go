@@ -26,10 +26,10 @@ func before(a, b Hit) int {
 
 // Found is what a search found. Mean and Std are mean and standard deviation of
 // the query's cosine with all vectors of the index, filtered or not, for scores
-// as z = (score − mean) / std. They come from the vectors rounded to four bits a
-// number, in 256 dimensions and more to two, each right to some hundredths and the
-// mean of many far better, and are summed up in whole numbers, so they do not depend on the order in which vectors
-// were stored. Both are 0 for an empty index; Std is 0 too where all are equal.
+// as z = (score − mean) / std. Mean is that of the vectors as stored. Std comes from
+// them rounded to four bits a number, in 256 dimensions and more to two, and is right
+// to some hundredths. Neither depends on the order in which vectors were stored. Both
+// are 0 for an empty index; Std is 0 too where all are equal.
 type Found struct {
 	Hits      []Hit // best first, equal scores by id; never nil
 	Mean, Std float64
@@ -67,7 +67,7 @@ func (x *Index) Search(query []float32, k int, keep func(id int64) bool) (Found,
 	}
 	total, near, least := x.scan(s, min(k, n), keep)
 	var found Found
-	found.Mean, found.Std = total.moments(n, len(s.probe.turned))
+	found.Mean, found.Std = x.mean(query, s.probe.length), total.std(n, len(s.probe.turned))
 	// Near comes from several parts of the index, and grew while least did.
 	near = slices.DeleteFunc(near, func(c candidate) bool { return c.most < least })
 	slices.SortFunc(near, func(a, b candidate) int { return cmp.Compare(b.most, a.most) })
@@ -100,6 +100,16 @@ func (x *Index) Scores(query []float32, ids []int64) ([]Hit, error) {
 		}
 	}
 	return out, nil
+}
+
+// mean returns the mean of the query's cosines with all vectors, of which there is
+// one at least: that with their sum, divided by their number.
+func (x *Index) mean(query []float32, length float64) float64 {
+	var dot float64
+	for i, s := range x.sum {
+		dot += float64(query[i]) * float64(s)
+	}
+	return clamp(dot / length / unitSum / float64(len(x.at)))
 }
 
 func (x *Index) id(pos int) int64 { return x.blocks[pos/blockRows].ids[pos%blockRows] }
@@ -306,13 +316,14 @@ func (s *sums) add(more sums) {
 	s.loss += more.loss
 }
 
-// moments returns mean and standard deviation of n cosines. What rounding adds to a
-// cosine c has the variance tan²·(1−c²)/(width−1): that is taken off.
-func (s sums) moments(n, width int) (mean, std float64) {
-	mean = float64(s.first) / float64(n) / sumUnit
+// std returns the standard deviation of n cosines. What rounding adds to a cosine c
+// has the variance tan²·(1−c²)/(width−1): that is taken off. The mean is that of the
+// rounded cosines too: an error that all of them share counts for nothing so.
+func (s sums) std(n, width int) float64 {
+	mean := float64(s.first) / float64(n) / sumUnit
 	second := float64(s.second) / float64(n) / (sumUnit * sumUnit)
 	added := float64(s.loss) / float64(n) / sumUnit / float64(width-1)
-	return mean, math.Sqrt(max((second-added)/(1-added)-mean*mean, 0))
+	return math.Sqrt(max((second-added)/(1-added)-mean*mean, 0))
 }
 
 // ranking keeps the best k hits, a heap with the worst on top.

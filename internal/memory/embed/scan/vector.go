@@ -204,6 +204,20 @@ func (t turn) share() float64 {
 
 func (r reach) by(s shadow, x float32) bool { return x >= r.least-s.tan*r.tan }
 
+// addTo adds the vector to sum times times, 1 or -1, in units of 1/unitSum: whole
+// numbers, so that what is taken off again leaves nothing, and the order of adding
+// does not count.
+func (r row) addTo(sum []int64, times int64) {
+	by := float64(r.scale) / fineUnit * unitSum
+	for i, f := range r.fine {
+		sum[i] += times * int64(math.RoundToEven(float64(int32(r.codes[i])<<fineBits+int32(f))*by))
+	}
+}
+
+// unitSum is fine enough for the sum of any vectors to be as exact as they are, and
+// coarse enough for 2^27 of them.
+const unitSum = 1 << 36
+
 // vector returns the numbers of the row.
 func (r row) vector() []float32 {
 	out := make([]float32, len(r.fine))
