@@ -31,18 +31,8 @@ func BenchmarkErase(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	home, ctx := b.TempDir(), context.Background()
-	now := time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC)
-	h := newHouse(func() time.Time { return now }, func(string) string { return "" }, nil)
-	h.app()
-	if err := h.setup(cli.Options{Home: home, Agent: "default"}); err != nil {
-		b.Fatal(err)
-	}
-	defer func() {
-		if err := h.close(); err != nil {
-			b.Error(err)
-		}
-	}()
+	ctx, now := context.Background(), time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC)
+	home, h := erasureHouse(b, &now)
 	sessions := 0
 	for have := int64(0); have < size<<20; have = sizeOf(b, home) {
 		for range 100 { // sessions of 40 turns, some of them a day
@@ -51,11 +41,7 @@ func BenchmarkErase(b *testing.B) {
 				now = now.Add(24 * time.Hour)
 			}
 		}
-		_, release, err := h.followed(ctx, "default")
-		if err != nil {
-			b.Fatal(err)
-		}
-		release()
+		follow(b, h)
 		log, release, err := h.readLog(ctx, "default")
 		if err != nil {
 			b.Fatal(err)
@@ -75,6 +61,33 @@ func BenchmarkErase(b *testing.B) {
 	}
 	b.ReportMetric(float64(sizeOf(b, home))/(1<<20), "MiB_home")
 	b.ReportMetric((processorTime(b)-began).Seconds()/float64(b.N), "cpu-s/op")
+}
+
+// erasureHouse is an empty home, and the program over it at a time that the caller moves.
+func erasureHouse(b *testing.B, now *time.Time) (home string, h *house) {
+	b.Helper()
+	home = b.TempDir()
+	h = newHouse(func() time.Time { return *now }, func(string) string { return "" }, nil)
+	h.app()
+	if err := h.setup(cli.Options{Home: home, Agent: "default"}); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := h.close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return home, h
+}
+
+// follow brings the archive up to the log.
+func follow(b *testing.B, h *house) {
+	b.Helper()
+	_, release, err := h.followed(context.Background(), "default")
+	if err != nil {
+		b.Fatal(err)
+	}
+	release()
 }
 
 // processorTime is what this process has had of all processors.
@@ -102,29 +115,15 @@ func BenchmarkForget(b *testing.B) {
 	}
 	for _, events := range []int{10_000, many} {
 		b.Run(strconv.Itoa(events), func(b *testing.B) {
-			home, ctx := b.TempDir(), context.Background()
-			now := time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC)
-			h := newHouse(func() time.Time { return now }, func(string) string { return "" }, nil)
-			h.app()
-			if err := h.setup(cli.Options{Home: home, Agent: "default"}); err != nil {
-				b.Fatal(err)
-			}
-			defer func() {
-				if err := h.close(); err != nil {
-					b.Error(err)
-				}
-			}()
+			ctx, now := context.Background(), time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC)
+			_, h := erasureHouse(b, &now)
 			for n := range events / 40 {
 				fillSession(b, h, n, now)
 				if n%100 == 99 {
 					now = now.Add(24 * time.Hour)
 				}
 			}
-			_, release, err := h.followed(ctx, "default")
-			if err != nil {
-				b.Fatal(err)
-			}
-			release()
+			follow(b, h)
 			service := working.NewService(h.items.read, h.items.write, episodesOf{h})
 			service.Forgetting = h.forgetting
 			next, began := 1, processorTime(b)

@@ -47,42 +47,17 @@ func TestErasureThatIsKilled(t *testing.T) {
 		t.Fatal("nothing to erase")
 	}
 	erase := func(home string) *exec.Cmd {
-		cmd := exec.Command("openclawssy", "memory", "erase", "--session", session, "--yes", "--home", home)
-		cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
-		return cmd
+		return ourselves(t, home, "memory", "erase", "--session", session, "--yes")
 	}
-	fresh := func(name string) string {
-		home := filepath.Join(t.TempDir(), name)
-		if err := os.CopyFS(home, os.DirFS(base)); err != nil {
-			t.Fatal(err)
-		}
-		return home
-	}
-	whole := fresh("whole")
-	begin := time.Now()
-	if out, err := erase(whole).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	length := time.Since(begin)
+	whole := copyHome(t, base)
+	length := timeOf(t, erase(whole))
 	begun := 0
 	for i := range kills {
-		home := fresh("killed")
+		home := copyHome(t, base)
+		agent := filepath.Join(home, "agents", "default")
 		cmd := erase(home)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
-		for len(ended) == 0 && !care.Pending(filepath.Join(home, "agents", "default")) {
-			time.Sleep(100 * time.Microsecond)
-		}
-		time.Sleep(time.Duration(w.random.Int64N(int64(length) / 2)))
-		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			t.Fatal(err)
-		}
-		err := <-ended
-		killed := err != nil
-		if pending := care.Pending(filepath.Join(home, "agents", "default")); pending && killed {
+		err := killBegun(t, cmd, func() bool { return care.Pending(agent) }, time.Duration(w.random.Int64N(int64(length)/2)))
+		if err != nil && care.Pending(agent) {
 			begun++
 		}
 		w.home = home
@@ -95,7 +70,7 @@ func TestErasureThatIsKilled(t *testing.T) {
 				t.Fatalf("after kill %d: %v: %s", i, err, out)
 			}
 		}
-		if care.Pending(filepath.Join(home, "agents", "default")) {
+		if care.Pending(agent) {
 			t.Errorf("after kill %d it has not ended", i)
 		}
 		w.gone(fmt.Sprint("kill ", i), words)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,45 +27,18 @@ func TestForgettingThatIsKilled(t *testing.T) {
 	for _, kind := range []int{5, 13} { // nobody is told of it: runs keep what they recalled
 		w.step(kind)
 	}
-	forget := func(home string) *exec.Cmd {
-		cmd := exec.Command("openclawssy", "memory", "forget", "MEM-1", "--home", home)
-		cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
-		return cmd
-	}
-	fresh := func(name string) string {
-		home := filepath.Join(t.TempDir(), name)
-		if err := os.CopyFS(home, os.DirFS(base)); err != nil {
-			t.Fatal(err)
-		}
-		return home
-	}
-	whole := fresh("whole")
-	begin := time.Now()
-	if out, err := forget(whole).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	length := time.Since(begin)
+	forget := func(home string) *exec.Cmd { return ourselves(t, home, "memory", "forget", "MEM-1") }
+	whole := copyHome(t, base)
+	length := timeOf(t, forget(whole))
 	w.home = whole
 	w.gone("forgotten", []string{word})
 	half := 0
 	for i := range kills {
-		home := fresh("killed")
+		home := copyHome(t, base)
 		w.home = home
 		agent := filepath.Join(home, "agents", "default")
 		cmd := forget(home)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
-		for len(ended) == 0 && !care.Forgetting(agent) {
-			time.Sleep(100 * time.Microsecond)
-		}
-		time.Sleep(time.Duration(w.random.Int64N(int64(length) / 2)))
-		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			t.Fatal(err)
-		}
-		err := <-ended
+		err := killBegun(t, cmd, func() bool { return care.Forgetting(agent) }, time.Duration(w.random.Int64N(int64(length)/2)))
 		begun := err != nil && care.Forgetting(agent)
 		var status memory.Status
 		for _, it := range w.items("all") { // somebody comes
