@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/openclawssy/openclawssy/internal/access"
+	"github.com/openclawssy/openclawssy/internal/judge"
 )
 
 var updateShots = flag.Bool("update-screenshots", false, "write docs/admin-*.png anew")
@@ -33,16 +33,7 @@ type tab struct {
 
 func browse(t *testing.T, url string) *tab {
 	t.Helper()
-	name := ""
-	for _, n := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
-		if path, err := exec.LookPath(n); err == nil {
-			name = path
-			break
-		}
-	}
-	if name == "" {
-		t.Skip("SKIPPED: THE ADMIN PAGE WAS NOT TESTED. There is no Chromium here; install it with: apt-get install chromium")
-	}
+	name := judge.Chromium(t, "THE ADMIN PAGE")
 	ctx, stop := context.WithTimeout(context.Background(), 3*time.Minute)
 	// A container's root has no other user to lend the sandbox.
 	allocated, release := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(name), chromedp.NoSandbox, chromedp.Flag("lang", "en-US"))...)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/rs/zerolog"
 
+	"github.com/openclawssy/openclawssy/internal/judge"
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
 
@@ -39,16 +39,7 @@ type browser struct {
 // that fails) and waits until the page has taken it in.
 func open(t testing.TB, now func() any) *browser {
 	t.Helper()
-	name := ""
-	for _, n := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
-		if path, err := exec.LookPath(n); err == nil {
-			name = path
-			break
-		}
-	}
-	if name == "" {
-		t.Skip("SKIPPED: THE VIEWER WAS NOT TESTED. There is no Chromium here; install it with: apt-get install chromium")
-	}
+	name := judge.Chromium(t, "THE VIEWER")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

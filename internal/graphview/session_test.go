@@ -217,7 +217,7 @@ func TestGraphErrors(t *testing.T) {
 	}
 }
 
-// static/ is what page/build makes of the sources as they are now.
+// The scripts of static/ are what page/build makes of the sources as they are now.
 func TestPageIsBuilt(t *testing.T) {
 	text, err := static.ReadFile("static/SOURCES.txt")
 	if err != nil {
