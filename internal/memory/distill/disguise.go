@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"html"
+	"iter"
 	"net/url"
 	"slices"
 	"strconv"
@@ -29,8 +30,12 @@ func jumbled(s string) bool {
 	if len(plain) > maxJumbled {
 		plain = plain[:maxJumbled]
 	}
-	for _, form := range []string{letters(plain), letters(leet.Replace(plain))} {
-		backwards := []rune(form)
+	forms := []string{letters(plain)}
+	if spelt := letters(leet.Replace(plain)); spelt != forms[0] {
+		forms = append(forms, spelt)
+	}
+	for _, form := range forms {
+		backwards := []byte(form)
 		slices.Reverse(backwards)
 		for _, f := range []string{form, string(backwards), mirrored(form)} {
 			if orders(f) || turned(f) || orders(strings.Replace(f, "ignore", "", 1)) || misspelt(f) {
@@ -42,29 +47,60 @@ func jumbled(s string) bool {
 }
 
 // misspelt reports the order with some letters wrong, as where look-alikes stand
-// for them.
+// for them: one of the verb, so that one half of it is right, and one in six of
+// what follows.
 func misspelt(s string) bool {
-	for _, phrase := range [][2]string{{"ignore", "allpreviousinstructions"}, {"ignore", "previousinstructions"}, {"ignore", "yourpreviousinstructions"}, {"ignore", "yourinstructions"},
-		{"disregard", "previousinstructions"}, {"disregard", "allpreviousinstructions"}} {
-		verb, rest := phrase[0], phrase[1]
-		for at := 0; at+len(verb)+len(rest) <= len(s); at++ {
-			if wrongLetters(s[at:], verb) <= 1 && wrongLetters(s[at+len(verb):], rest) <= len(rest)/6 {
-				return true
+	for _, phrase := range []struct {
+		verb  string
+		rests []string
+	}{
+		{"ignore", []string{"allpreviousinstructions", "previousinstructions", "yourpreviousinstructions", "yourinstructions"}},
+		{"disregard", []string{"previousinstructions", "allpreviousinstructions"}},
+	} {
+		half := len(phrase.verb) / 2
+		for _, part := range []struct{ from, to int }{{0, half}, {half, len(phrase.verb)}} {
+			for found := range indexes(s, phrase.verb[part.from:part.to]) {
+				at := found - part.from
+				if at < 0 || !nearly(s[at:], phrase.verb, 1) {
+					continue
+				}
+				for _, rest := range phrase.rests {
+					if nearly(s[at+len(phrase.verb):], rest, len(rest)/6) {
+						return true
+					}
+				}
 			}
 		}
 	}
 	return false
 }
 
-// wrongLetters counts the letters of want that s does not begin with.
-func wrongLetters(s, want string) int {
-	n := 0
+// nearly reports whether s begins with want but for so many letters.
+func nearly(s, want string, wrong int) bool {
+	if len(s) < len(want) {
+		return false
+	}
 	for i := range len(want) {
 		if s[i] != want[i] {
-			n++
+			if wrong--; wrong < 0 {
+				return false
+			}
 		}
 	}
-	return n
+	return true
+}
+
+// indexes yields every place of part in s, also where they overlap.
+func indexes(s, part string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for from := 0; ; {
+			at := strings.Index(s[from:], part)
+			if at < 0 || !yield(from+at) {
+				return
+			}
+			from += at + 1
+		}
+	}
 }
 
 // orders reports the order in a text of letters alone.
@@ -88,13 +124,13 @@ func letters(s string) string {
 	}, s)
 }
 
-// turned reports the order with all letters moved by the same step. Moving keeps
-// the steps between letters, so that one pass finds every turn.
+// turned reports the order with all letters moved by the same step, which keeps
+// the steps between letters.
 func turned(s string) bool {
+	between := steps(s)
 	for _, core := range []string{"previousinstruction", "priorinstruction", "systemprompt", "previousprompt", "previousrules", "aboveinstruction", "earlierinstruction"} {
-		for at := 0; at+len(core) <= len(s); at++ {
-			step := (int(s[at]) - int(core[0]) + 26) % 26
-			if step != 0 && shifted(s[at:at+len(core)], core, step) {
+		for at := range indexes(between, steps(core)) {
+			if s[at] != core[0] {
 				return true
 			}
 		}
@@ -102,13 +138,13 @@ func turned(s string) bool {
 	return false
 }
 
-func shifted(s, core string, step int) bool {
-	for i := range len(core) {
-		if (int(core[i])-'a'+step)%26 != int(s[i])-'a' {
-			return false
-		}
+// steps are how far, in the alphabet, it is from each letter to the next.
+func steps(s string) string {
+	out := make([]byte, max(0, len(s)-1))
+	for i := range out {
+		out[i] = (s[i+1] - s[i] + 26) % 26
 	}
-	return true
+	return string(out)
 }
 
 // mirrored swaps a for z, b for y and so on.

@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -166,8 +167,18 @@ func foldAll(stems []string) []string {
 // inTongues returns what a text says in one of the languages of the table that a
 // memory must not carry, or "". Each sign needs its words within one sentence.
 func inTongues(s string, fromUser bool) string {
-	for sentence := range strings.FieldsFuncSeq(foldScript(s), func(r rune) bool { return strings.ContainsRune(".!?;\n。！？؟।", r) }) {
-		for _, t := range tongues() {
+	folded := foldScript(s)
+	whole, near := newGrams(folded), make([]tongue, 0, len(tongueTable))
+	for _, t := range tongues() {
+		if t.near(whole) {
+			near = append(near, t)
+		}
+	}
+	if len(near) == 0 {
+		return ""
+	}
+	for sentence := range strings.FieldsFuncSeq(folded, func(r rune) bool { return strings.ContainsRune(".!?;\n。！？؟।", r) }) {
+		for _, t := range near {
 			switch {
 			case anyOf(sentence, t.drop) && anyOf(sentence, t.orders) && anyOf(sentence, t.before) && (!fromUser || opensWith(sentence, t.drop)):
 				return "asks to ignore instructions"
@@ -186,6 +197,13 @@ func inTongues(s string, fromUser bool) string {
 		}
 	}
 	return ""
+}
+
+// near reports whether a text holds the words that a sign in this language is made
+// of, in whatever sentence and order.
+func (t tongue) near(text *grams) bool {
+	any := func(stems []string) bool { return slices.ContainsFunc(stems, text.holds) }
+	return any(t.drop) && any(t.orders) || any(t.user) && (any(t.when) || any(t.claims)) || any(t.memory) || any(t.retain) || any(t.obey) && any(t.only)
 }
 
 // anyOf reports whether a sentence holds a stem at the start of a word; in scripts
