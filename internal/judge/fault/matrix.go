@@ -9,7 +9,7 @@ func Matrix() []Row {
 		{ID: "F3", Title: "a disk that is full, read-only, over quota or broken; no descriptors left", Package: "cmd/openclawssy", Lane: Disk},
 		{ID: "F4", Title: "bit rot, truncation and older copies of every kind of file", Package: "cmd/openclawssy", Lane: CPU},
 		{ID: "F5", Title: "two processes on one agent, one of them stopped or killed; sixteen agents", Package: "cmd/openclawssy", Lane: Disk},
-		{ID: "F6", Title: "a model that answers in every wrong way", Package: "internal/judge", Lane: Disk},
+		{ID: "F6", Title: "a model that answers in every wrong way", Package: "cmd/openclawssy", Lane: Disk},
 		{ID: "F7", Title: "secrets planted by every entry, then every byte read", Package: "cmd/openclawssy", Lane: Disk},
 		{ID: "F8", Title: "hostile ids, paths, trees and links by every entry", Package: "cmd/openclawssy", Lane: CPU},
 		{ID: "F10", Title: "90 days of the schedule", Package: "cmd/openclawssy", Lane: CPU},

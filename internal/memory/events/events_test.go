@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -370,6 +371,18 @@ func TestService(t *testing.T) {
 	}
 }
 
+// unlike is cmp.Diff, which takes long to say that there is no difference.
+func unlike(a, b memory.Event) string {
+	if a.Timestamp.Equal(b.Timestamp) {
+		c := b
+		c.Timestamp = a.Timestamp
+		if reflect.DeepEqual(a, c) {
+			return ""
+		}
+	}
+	return cmp.Diff(a, b)
+}
+
 func FuzzEventLine(f *testing.F) {
 	f.Add("I moved to Lisbon.", "s1", "speaker", "Ana", 1.5, int64(1778241360), int64(7200))
 	f.Add("\x00\x1b \u2028 \"\\ \xff", "\t", "", "\n", -1e300, int64(-5e10), int64(-3208))
@@ -380,7 +393,7 @@ func FuzzEventLine(f *testing.F) {
 		}
 		if e, own := decodeOwn([]byte(text)); own { // any bytes: no panic, and the same as encoding/json
 			var plain memory.Event
-			if err := json.Unmarshal([]byte(text), &plain); err != nil || cmp.Diff(e, plain) != "" {
+			if err := json.Unmarshal([]byte(text), &plain); err != nil || unlike(e, plain) != "" {
 				t.Fatalf("%v\n%s", err, cmp.Diff(e, plain))
 			}
 		}
@@ -401,14 +414,14 @@ func FuzzEventLine(f *testing.F) {
 		e.Seq = 41
 		line = append(line[:len(line)-1], `,"seq":41,"crc":"00000000"}`...)
 		back, own := decodeOwn(line)
-		if diff := cmp.Diff(e, back); diff != "" || !own {
+		if diff := unlike(e, back); diff != "" || !own {
 			t.Fatalf("%v %s", own, diff)
 		}
 		var plain memory.Event
 		if err := json.Unmarshal(line, &plain); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(e, plain); diff != "" {
+		if diff := unlike(e, plain); diff != "" {
 			t.Fatalf("read with encoding/json:\n%s", diff)
 		}
 		if _, offset := e.Timestamp.Zone(); back.Timestamp.Format(time.RFC3339Nano) != e.Timestamp.Format(time.RFC3339Nano) {

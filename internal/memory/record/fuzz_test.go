@@ -95,8 +95,18 @@ func FuzzMarkdown(f *testing.F) {
 			}
 			taken[s.slug] = true
 		}
-		for _, e := range dailyEntries(text) {
-			if e.Text == "---" || strings.ContainsAny(e.Text, "\n\r") || e.TS == nil && e.Text == "" {
+		lines := 0 // that say something; a rule after a time of day is what was noted then
+		for _, line := range splitLines(text) {
+			if line = strings.TrimFunc(line, isSpace); line != "" && line != "---" {
+				lines++
+			}
+		}
+		entries := dailyEntries(text)
+		if len(entries) != lines {
+			t.Fatalf("%d entries of %d lines of %q", len(entries), lines, text)
+		}
+		for _, e := range entries {
+			if strings.ContainsAny(e.Text, "\n\r") || e.TS == nil && e.Text == "" {
 				t.Fatalf("entry %+v of %q", e, text)
 			}
 		}
