@@ -14,6 +14,8 @@ const (
 	takesSlashP               // /p:x
 	takesT                    // -t x
 	takesK                    // -k x
+	takesC                    // -c x
+	takesSlashRP              // /rp x
 )
 
 // commandFlags gives the flags of each command.
@@ -25,8 +27,9 @@ var commandFlags = map[string]int{
 	"curl": takesUserPass, "wget": takesUserPass, "http": takesA | takesUserPass, "xh": takesA, "redis-cli": takesA, "ldapsearch": takesW, "ldapadd": takesW, "ldapmodify": takesW,
 	"ldapwhoami": takesW, "smbclient": takesPercent, "rpcclient": takesPercent, "zip": takesCapitalP, "unzip": takesCapitalP, "7z": takesGluedP, "isql": takesCapitalP,
 	"xfreerdp": takesSlashP, "mstsc": takesSlashP, "rar": takesGluedP, "mosquitto_pub": takesCapitalP, "mosquitto_sub": takesCapitalP, "wkhtmltopdf": takesP,
-	"doctl": takesT, "restic": takesP, "nmcli": takesP, "ipmitool": takesCapitalP, "snmpwalk": takesA, "openssl enc": takesK, "ansible-vault": takesP, "impacket": takesP,
+	"doctl": takesT, "restic": takesP, "nmcli": takesP, "ipmitool": takesCapitalP, "snmpwalk": takesA | takesC, "openssl enc": takesK, "ansible-vault": takesP, "impacket": takesP,
 	"htpasswd": takesP, "etcdctl": takesUserPass, "gh auth": takesT, "netexec": takesP, "winexe": takesPercent, "evil-winrm": takesP,
+	"schtasks": takesSlashRP, "useradd": takesP, "usermod": takesP, "snmpget": takesA | takesC, "snmpbulkwalk": takesA | takesC, "snmpset": takesA | takesC,
 }
 
 // flagCommands gives the commands' bits that each flag belongs to.
@@ -36,7 +39,7 @@ var flagCommands = []struct {
 }{
 	{" -p ", takesP}, {" -p", takesGluedP}, {" -u ", takesUserPass}, {" --user ", takesUserPass}, {" --user=", takesUserPass}, {" -a ", takesA}, {" -w ", takesW},
 	{" -p ", takesCapitalP}, {" -u ", takesPercent}, {" /p:", takesSlashP}, {" -t ", takesT}, {" -k ", takesK}, {" --proxy-user ", takesUserPass}, {" --auth ", takesA},
-	{" -u", takesUserPass},
+	{" -u", takesUserPass}, {" -c ", takesC}, {" /rp ", takesSlashRP},
 }
 
 func commandPatterns() []pattern {

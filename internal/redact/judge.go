@@ -4,7 +4,8 @@ import "strings"
 
 // judge tells whether the value v, which a name of class c has in syntax x, is a secret. alone: nothing follows it in its line.
 func judge(c class, v string, x syntax, quoted, alone bool) bool {
-	if isPlaceholder(v) || !quoted && (isExpression(v) || isLiteral(v) && c != pin) {
+	number := c == pin || c == national || isCombination(v)
+	if isPlaceholder(v) || !quoted && (isExpression(v) || isLiteral(v) && !number) {
 		return false
 	}
 	sh := shapeOf(v)
@@ -21,6 +22,8 @@ func judge(c class, v string, x syntax, quoted, alone bool) bool {
 		return x == query && sh.random(len(v), 20) && sh.symbols <= 2 // the code of OAuth
 	case oneTime:
 		return isCode(v, 4, 10) || sh.random(len(v), 6) && !isOrdinary(v) && x >= colon || isBase32(v, sh)
+	case national:
+		return isSocialSecurity(v)
 	case signature:
 		return (x == query || x == assign) && sh.random(len(v), 16) && sh.digits > 0
 	case hashed:
@@ -68,7 +71,7 @@ func judgeToken(v string, sh shape, x syntax, quoted, alone bool) bool {
 	}
 	switch {
 	case x.strong():
-		return sh.random(len(v), 6) || sh.letters() >= 16 || len(v) >= 8 && sh.symbols > 0 || quoted && sh.uppers > 0 && sh.lowers > 0 && sh.humps >= 2 && len(v) >= 8
+		return sh.random(len(v), 6) || stands(v, sh) && sh.digits >= 2 && sh.uppers > 0 && sh.lowers > 0 && len(v) >= 8 || sh.letters() >= 16 || len(v) >= 8 && sh.symbols > 0 || quoted && sh.uppers > 0 && sh.lowers > 0 && sh.humps >= 2 && len(v) >= 8
 	case x == colon && alone:
 		return sh.random(len(v), 6) || sh.letters() >= 20 && sh.joiners == 0 || len(v) >= 8 && sh.symbols > 0
 	case x == bare:
@@ -145,7 +148,22 @@ func isCode(v string, least, most int) bool {
 			return false
 		}
 	}
-	return digits >= least && digits <= most && others <= digits && !isMeasure(strings.Trim(v, "#*"+digitsOnly))
+	return digits >= least && digits <= most && others <= digits && (!isMeasure(strings.Trim(v, "#*"+digitsOnly)) || isCombination(v))
+}
+
+// isCombination tells whether v is three numbers of a lock and cannot be a date: 38-12-77.
+func isCombination(v string) bool {
+	return len(v) == 8 && v[2] == '-' && v[5] == '-' && isDigits(v[:2]+v[3:5]+v[6:]) && (v[:2] > "31" || v[3:5] > "31")
+}
+
+// isSocialSecurity tells whether v has the form of the number of a person in the
+// United States: nine digits, 3-2-4.
+func isSocialSecurity(v string) bool {
+	if len(v) == 11 {
+		joint := v[3]
+		return (joint == '-' || joint == ' ') && v[6] == joint && isDigits(v[:3]+v[4:6]+v[7:])
+	}
+	return len(v) == 9 && isDigits(v)
 }
 
 const digitsOnly = "0123456789 "

@@ -85,7 +85,7 @@ func (sc *scanner) valueOf(c class, from, to int, isFlag bool) int {
 		if sc.backwards(c, from, to) && x == noSyntax {
 			return 0
 		}
-		if sc.speech(c, to) > 0 {
+		if sc.speech(c, to) > 0 || sc.answered(c, from, to) > 0 {
 			return 0 // what stands before the value is still to be read
 		}
 	}

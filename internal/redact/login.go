@@ -24,6 +24,8 @@ func (sc *scanner) loginAt(start, p int) int {
 		word := s[p:end]
 		at := strings.IndexAny(word, ":/|")
 		switch {
+		case at == 0 && len(word) > 1 && word[0] == '/' && isLetter(word[1]): // a path, as in "the login page is /login?next=/home"
+			return 0
 		case at >= 0 && !strings.Contains(word, "://"):
 			if strings.ContainsAny(word[:at], "\"'{}") || sc.second(p, p+at, previous) > 0 {
 				return 0

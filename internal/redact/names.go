@@ -20,12 +20,13 @@ const (
 	oneTime          // one-time and backup codes, letters and digits
 	seedPhrase       // twelve or more words
 	container        // holds secrets and other things
+	national         // the number of a person with the state
 )
 
 // classKinds are the kinds that tags and findings show.
 var classKinds = map[class]string{
 	password: "password", token: "token", weak: "key", pin: "pin", code: "code", authHeader: "authorization", cookie: "cookie",
-	signature: "signature", login: "password", hashed: "hash", oneTime: "otp", seedPhrase: "seed_phrase", container: "secret",
+	signature: "signature", login: "password", hashed: "hash", oneTime: "otp", seedPhrase: "seed_phrase", container: "secret", national: "ssn",
 }
 
 // vocabulary is a list of names of one class.
@@ -46,8 +47,9 @@ var nameWords = []vocabulary{
 		sharedaccesskey sharedsecret apisecret apitoken secrets pepper sessiontoken sessionkey servicekey licensekey licencekey
 		connectionstring appid jsessionid phpsessid sessid sessionid aspsessionid xapikey subscriptionkey hmackey deploykey`},
 	{weak, `key salt auth cert hmac`},
-	{pin, `pin cvv cvc cvv2 cvc2 csc`},
+	{pin, `pin puk cvv cvc cvv2 cvc2 csc`},
 	{code, `code codes`},
+	{national, `ssn`},
 	{oneTime, `otp totp tan mfa 2fa`},
 	{authHeader, `authorization`},
 	{cookie, `cookie cookies`},

@@ -19,9 +19,10 @@ var foreignWords = map[class]string{
 	oneTime: `код подтверждения,код из смс,одноразовый код,验证码,驗證碼,校验码,動態密碼,認証コード,確認コード,ワンタイム,인증번호,código de verificación,
 		código de verificação,code de vérification,code de sécurité,bestätigungscode,codice di verifica,verificatiecode,kod weryfikacyjny,kod sms,
 		codigo de verificacion,freischaltcode,einmalpasswort,einmalcode,sicherheitscode,code de confirmation,code secret,door code,gate code,
-		alarm code,türcode,haustürcode,zugangscode,toegangscode,código de la puerta,code d'entrée,digicode,código do portão,kod do drzwi,
+		safe opens,lock opens,locker opens,padlock opens,alarm code,türcode,haustürcode,zugangscode,toegangscode,código de la puerta,code d'entrée,digicode,código do portão,kod do drzwi,
 		codice del cancello,codice della porta,door pin,keypad code,lockbox code,safe combination,garage code,safe code,building code,entry code`,
-	pin: `geheimzahl,пин-код,пин код,пинкод,pin码,código pin,code pin,codice pin,pincode,kod pin,ピン,código secreto,kontonummer-pin,pin-code`,
+	national: `social security number,social security no,social security #`,
+	pin:      `suitcase lock,bike lock,luggage lock,padlock is,geheimzahl,пин-код,пин код,пинкод,pin码,código pin,code pin,codice pin,pincode,kod pin,ピン,código secreto,kontonummer-pin,pin-code`,
 }
 
 const (
@@ -48,7 +49,7 @@ var links = setOf(`
 	für fürs vom von zum zur im am der die das des den dem meines meiner unseres hier
 	para de del da do das dos di della delle dei per pour du la le les au aux en el los las mi meu mio mon ma votre
 	voor van het mijn naar do dla od na w для к от на в моего к: is was be are to ( my our your the this his her - – — account accounts itself
-	again, must ought can protecting`)
+	again, must ought can protecting went goes moved`)
 
 // aims are connectors that lead to much else than a secret, which must therefore stand by itself.
 var aims = setOf(`to be on as auf zu with using in`)
@@ -62,7 +63,7 @@ func nextStands(s string, p int) bool {
 		if word == "" {
 			return false
 		}
-		if stands(word, shapeOf(word)) || isDigits(word) {
+		if stands(word, shapeOf(word)) || isCode(word, 4, 10) {
 			return true
 		}
 		if !isOneOf(pauses, word) {
@@ -93,12 +94,13 @@ func (sc *scanner) speech(c class, p int) int {
 	if q := skipBlanks(s, p); q < len(s) && q > p && s[q] == '(' && (c == password || c == token) {
 		return sc.noted(c, q+1)
 	}
-	near := false
+	near, after := false, false // a lock was named; a pause stands before the word
+	found := 0                  // where what the name had before ends: changed from X to Y
 	for words := 0; words < 12; words++ {
 		p = skipBlanks(s, p)
 		end := wordEnd(s, p)
 		if end == p {
-			return 0
+			return found
 		}
 		word := strings.TrimRight(s[p:end], ",")
 		if word == "" {
@@ -112,6 +114,16 @@ func (sc *scanner) speech(c class, p int) int {
 		if c == code && isOneOf(locks, word) {
 			near = true
 		}
+		if c == password && isOneOf(sources, word) && nextStands(s, end) {
+			if at := sc.spokenValue(c, end); at > 0 {
+				found, p = at, at
+				continue
+			}
+		}
+		if asked := strings.TrimSuffix(word, "?"); asked != word && c == password && after && stands(asked, shapeOf(asked)) {
+			return sc.take(c, p, spoken)
+		}
+		after = isOneOf(pauses, word)
 		if isConnector || words > 0 && (strings.HasSuffix(word, ":") || word == "=") {
 			if (c != code || near) && (!isOneOf(aims, word) || nextStands(s, end)) {
 				if at := sc.spokenValue(spokenClass(c), end); at > 0 {
@@ -123,12 +135,15 @@ func (sc *scanner) speech(c class, p int) int {
 			return sc.take(c, p, spoken)
 		}
 		if strings.IndexByte(".!?;", s[end-1]) >= 0 {
-			return 0
+			return found
 		}
 		p = end
 	}
-	return 0
+	return found
 }
+
+// sources lead to what a password was before.
+var sources = setOf(`from von vom desde depuis da van`)
 
 // noted reads the only word of a note in parentheses that begins at p: a temporary password (X).
 func (sc *scanner) noted(c class, p int) int {
@@ -314,6 +329,9 @@ func (sc *scanner) wordAt(c class, start, end int) int {
 				return resume
 			}
 		}
+	}
+	if at := sc.answered(c, start, end); at > 0 {
+		return at
 	}
 	if at := sc.speech(c, end); at > 0 || p >= len(s) || p == end && !spaceless(r) {
 		return at

@@ -174,6 +174,6 @@ func rulePatterns() []pattern {
 }
 
 // nameParts are in every name of a secret that names.go knows; where one stands the whole name is read.
-const nameParts = `pass pwd pw token secret key cred kennwort auth psk pin otp cvv cvc csc jwt cookie sig mnemonic code codes creds
+const nameParts = `pass pwd pw token secret key cred kennwort auth psk pin puk otp ssn cvv cvc csc jwt cookie sig mnemonic code codes creds
 	contrasena mdp haslo heslo senha wachtwoord salt hmac cert login sessid sessionid signature mfa 2fa tan sas bearer pepper connectionstring clave appid adgangskode
 	connection hash phrase seed words pw answer digest logins pswd sha256 md5 motdepasse parola passord`

@@ -20,6 +20,10 @@ const (
 	setLast                  // the last argument of htpasswd -b
 	setSlash                 // the password of user/password@host
 	setSQL                   // the next string, in a statement about users
+	setPair                  // the password of the next string, user:password
+	setHere                  // the word after the <<< of a shell
+	setMail                  // the word after an address of mail
+	setSend                  // what a script types at a prompt for a password
 )
 
 var settings = map[string]setting{
@@ -35,6 +39,8 @@ var settings = map[string]setting{
 	"htpasswd -": setLast, ":thin:": setSlash, "sqlplus ": setSlash, "sqlplus -s ": setSlash,
 	"@tcp(": setBefore, "@unix(": setBefore, " to verify": setProven, " to sign in": setProven, " to log in": setProven, " to confirm": setProven,
 	"<auth-user-pass>": setUser, "/user:": setUser, "::add-mask::": setNext, "\"kty\"": setKeys,
+	"btoa(": setPair, "b64encode(b": setPair, "b64encode(": setPair, "vncpasswd": setHere, "passwd --stdin": setHere, "smbpasswd": setHere,
+	"login ": setMail, "send \"": setSend, "send '": setSend,
 	"--password-stdin": setEcho, "sudo -s": setEcho, "chpasswd": setEcho, "--with-token": setEcho,
 }
 
@@ -71,6 +77,26 @@ func (sc *scanner) settingAt(kind setting, start, end int) int {
 		if before := s[max(0, start-judgedBody):start]; containsAny(before, [][]byte{[]byte("user"), []byte("grant"), []byte("role")}) {
 			return sc.nextString(end)
 		}
+	case setPair:
+		if v, ok := sc.quotedValue(skipBlanks(s, end)); ok {
+			if at := strings.IndexByte(v.of(s), ':'); at > 0 && v.end-v.start-at > 3 && !isPlaceholder(v.of(s)[at+1:]) && !strings.Contains(v.of(s), "://") {
+				v.start += at + 1
+				return sc.addValue(password, v)
+			}
+		}
+	case setHere:
+		if at := strings.Index(s[end:sc.lineEnd(end)], "<<<"); at >= 0 {
+			return sc.nextString(end + at + len("<<<"))
+		}
+	case setMail:
+		word := wordEnd(s, end)
+		if at := strings.IndexByte(s[end:word], '@'); at > 0 && strings.IndexByte(s[end+at:word], '.') > 0 {
+			return sc.take(password, skipBlanks(s, word), bare)
+		}
+	case setSend:
+		if strings.Contains(strings.ToLower(s[max(0, start-96):start]), "assword") {
+			return sc.sent(end - 1)
+		}
 	case setLast:
 		return sc.lastArgument(end)
 	case setSlash:
@@ -80,6 +106,22 @@ func (sc *scanner) settingAt(kind setting, start, end int) int {
 		}
 	}
 	return 0
+}
+
+// sent notes the string at p without the return that ends what is typed.
+func (sc *scanner) sent(p int) int {
+	v, ok := sc.quotedValue(p)
+	if !ok {
+		return 0
+	}
+	text := v.of(sc.s)
+	for _, key := range []string{`\r`, `\n`, "\r", "\n", `\`} {
+		text = strings.TrimSuffix(text, key)
+	}
+	if v.end = v.start + len(text); len(text) < 3 || isPlaceholder(text) {
+		return 0
+	}
+	return sc.addValue(password, v)
 }
 
 // lastArgument notes the last word of the command whose flags begin at p, if they have the b of htpasswd for a password in the command.

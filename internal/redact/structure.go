@@ -24,6 +24,10 @@ func (sc *scanner) userinfoAt(p int) int {
 			if strings.HasPrefix(s[i:], "://") && colonAt != i {
 				limit = i
 			}
+		case ';':
+			if at < 0 && slash < 0 && (colonAt < 0 || isDigits(s[colonAt+1:i])) {
+				limit = i // jdbc:sqlserver://host:1433;user=x, whose parts are settings
+			}
 		case '@':
 			if slash < 0 || colonAt >= 0 && at < 0 && !isDigits(s[colonAt+1:slash]) {
 				at = i

@@ -17,8 +17,10 @@ import (
 
 type plain struct{}
 
-func (plain) Text(s string) string { return s }
-func (plain) Value(v any) any      { return v }
+func (plain) Text(s string) string      { return s }
+func (plain) Value(v any) any           { return v }
+func (plain) Asks(string) string        { return "" }
+func (plain) Answer(_, s string) string { return s }
 
 // BenchmarkLookBack takes up a session that has no turn among the last 20,000
 // events of a log: the dearest start of a turn.

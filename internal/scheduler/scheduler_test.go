@@ -31,6 +31,10 @@ type stars struct{}
 
 func (stars) Text(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }
 
+func (stars) Asks(string) string { return "" }
+
+func (r stars) Answer(_, s string) string { return r.Text(s) }
+
 func (r stars) Value(v any) any {
 	switch v := v.(type) {
 	case string:

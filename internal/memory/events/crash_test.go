@@ -128,8 +128,10 @@ func produce(ctx context.Context, l *Log, producer int) error {
 // plainly redacts nothing.
 type plainly struct{}
 
-func (plainly) Text(s string) string { return s }
-func (plainly) Value(v any) any      { return v }
+func (plainly) Text(s string) string      { return s }
+func (plainly) Value(v any) any           { return v }
+func (plainly) Asks(string) string        { return "" }
+func (plainly) Answer(_, s string) string { return s }
 
 // child is a running child and the ids that it has acknowledged.
 type child struct {

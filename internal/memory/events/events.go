@@ -29,10 +29,13 @@ var ErrBackpressure = journal.ErrBackpressure
 var ErrClosed = journal.ErrClosed
 
 // redactor takes secrets out of a text, and out of every text within a value. A
-// map[string]any stays one.
+// map[string]any stays one. Asks returns the end of a text that asks for a secret, and
+// Answer is Text of what is said to that: it may be a secret by nothing else.
 type redactor interface {
 	Text(string) string
 	Value(any) any
+	Asks(string) string
+	Answer(question, text string) string
 }
 
 // Options says how a log is opened. Now, NewID and Redact are required.
@@ -60,6 +63,8 @@ type Log struct {
 	log     zerolog.Logger
 	dropped func(n int64)
 	closing sync.Once // of telling what was lost
+
+	questions questions
 }
 
 // Open opens the log in dir, creates the directory if need be and repairs a torn

@@ -148,6 +148,33 @@ func TestRedactedBeforeItIsQueued(t *testing.T) {
 	}
 }
 
+// TestAnswerToAQuestionForASecret: the answer is one in the session of the question,
+// whoever spoke in others.
+func TestAnswerToAQuestionForASecret(t *testing.T) {
+	l := open(t, t.TempDir(), options(t))
+	asked := said("What is your Wi-Fi password?")
+	asked.Type, asked.Origin = memory.AssistantOutput, memory.OriginAssistant
+	elsewhere, tool, answer, next := said("tulips-at-noon-7"), said("tulips-at-noon-7"), said("tulips-at-noon-7"), said("tulips-at-noon-7")
+	elsewhere.SessionID = "s2"
+	tool.Type, tool.Origin = memory.ToolResult, memory.OriginTool
+	var texts []string
+	for _, e := range []memory.Event{asked, elsewhere, tool, answer, next} {
+		got, err := l.Write(context.Background(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, got[0].Text)
+	}
+	if strings.Contains(texts[3], "tulips") {
+		t.Errorf("the answer stands in the log: %q", texts[3])
+	}
+	for _, i := range []int{0, 1, 2, 4} {
+		if strings.Contains(texts[i], "REDACTED") {
+			t.Errorf("text %d is no answer: %q", i, texts[i])
+		}
+	}
+}
+
 func TestLongTextInParts(t *testing.T) {
 	l := open(t, t.TempDir(), options(t))
 	for name, text := range map[string]string{

@@ -33,7 +33,13 @@ func (l *Log) prepare(e memory.Event) ([]memory.Event, error) {
 	}
 	e.Timestamp = storable(e.Timestamp)
 	e.Seq = 0
-	e.Text = l.redact.Text(strings.ToValidUTF8(e.Text, "\uFFFD"))
+	e.Text = strings.ToValidUTF8(e.Text, "\uFFFD")
+	if e.SessionID != "" && (e.Type == memory.UserMessage || e.Type == memory.AssistantOutput) {
+		e.Text = l.redact.Answer(l.questions.take(e.SessionID), e.Text)
+		l.questions.put(e.SessionID, l.redact.Asks(e.Text))
+	} else {
+		e.Text = l.redact.Text(e.Text)
+	}
 	if len(e.Metadata) > 0 {
 		clean, ok := l.redact.Value(e.Metadata).(map[string]any)
 		if !ok {
