@@ -140,7 +140,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("boat: %d rows, %d times", h.Main[1].Rows, len(docs(h.Main[1])))
 	}
 	for n, want := range map[uint32]uint32{1: 0, 2: 1, 3: 0, 4: 0, 5: 0, 6: 5, 7: 6, 8: 2} {
-		if got := h.Before(n); got != want {
+		if got := h.Passage(n).Before; got != want {
 			t.Errorf("before passage %d stands %d, want %d", n, got, want)
 		}
 	}

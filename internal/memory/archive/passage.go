@@ -41,7 +41,7 @@ type Passage struct {
 // Is reports whether p has all of the flags.
 func (p Passage) Is(f Flag) bool { return p.Flags&f == f }
 
-// packed is a Passage as it is kept in memory and on disk.
+// packed is a Passage as it is kept on disk.
 type packed struct {
 	session, before uint32
 	day             uint32
@@ -59,11 +59,6 @@ const (
 func pack(p Passage) packed {
 	return packed{session: p.Session, before: p.Before, day: packDate(p.Day), said: [2]uint32{packDate(p.Said[0]), packDate(p.Said[1])},
 		speaker: p.Speaker, words: p.Words, flags: p.Flags}
-}
-
-func (r packed) passage() Passage {
-	return Passage{Session: r.session, Before: r.before, Day: unpackDate(r.day), Said: [2]text.Date{unpackDate(r.said[0]), unpackDate(r.said[1])},
-		Speaker: r.speaker, Words: r.words, Flags: r.flags}
 }
 
 // packDate keeps years 0 to 8,000,000.
@@ -92,11 +87,37 @@ func readPacked(b []byte) packed {
 		speaker: u16(b[20:]), words: u16(b[22:]), flags: Flag(u16(b[24:]))}
 }
 
+// Columns are what is known of all passages, one list for each property, so that a
+// ranker that looks at many of them reads little: that of passage n stands at n-1.
+// They are read-only.
+type Columns struct {
+	Session, Before []uint32
+	Speaker, Words  []uint16
+	Flags           []Flag
+	dates           [][3]uint32 // Day and Said
+}
+
+func (c *Columns) len() int { return len(c.Session) }
+
+func (c *Columns) add(r packed) {
+	c.Session, c.Before = append(c.Session, r.session), append(c.Before, r.before)
+	c.Speaker, c.Words = append(c.Speaker, r.speaker), append(c.Words, r.words)
+	c.Flags = append(c.Flags, r.flags)
+	c.dates = append(c.dates, [3]uint32{r.day, r.said[0], r.said[1]})
+}
+
+func (c *Columns) passage(n uint32) Passage {
+	i := n - 1
+	dates := c.dates[i]
+	return Passage{Session: c.Session[i], Before: c.Before[i], Day: unpackDate(dates[0]), Said: [2]text.Date{unpackDate(dates[1]), unpackDate(dates[2])},
+		Speaker: c.Speaker[i], Words: c.Words[i], Flags: c.Flags[i]}
+}
+
 // snapshot is what is known of all passages at one state of the database. It is
 // never changed once published; later ones share its memory.
 type snapshot struct {
 	epoch    int64
-	records  []packed
+	passages Columns
 	sessions []string
 	words    []uint32 // of each session
 	spans    []Span   // likewise
@@ -124,11 +145,11 @@ func (s *Store) snapshotOf(ctx context.Context, tx *sql.Tx) (*snapshot, error) {
 	}
 	next := &snapshot{epoch: st.epoch}
 	if now.epoch == st.epoch {
-		next.records, next.sessions, next.speakers = now.records, now.sessions, now.speakers
+		next.passages, next.sessions, next.speakers = now.passages, now.sessions, now.speakers
 		next.words, next.spans = slices.Clone(now.words), slices.Clone(now.spans)
 	}
-	known := len(next.records)
-	if next.records, err = loadRecords(ctx, tx, next.records, st.passages); err != nil {
+	known := next.passages.len()
+	if err = loadPassages(ctx, tx, &next.passages, st.passages); err != nil {
 		return nil, err
 	}
 	if next.sessions, err = loadNames(ctx, tx, "SELECT id FROM sessions WHERE n > ? ORDER BY n", next.sessions); err != nil {
@@ -139,13 +160,17 @@ func (s *Store) snapshotOf(ctx context.Context, tx *sql.Tx) (*snapshot, error) {
 	}
 	next.words = append(next.words, make([]uint32, len(next.sessions)-len(next.words))...)
 	next.spans = append(next.spans, make([]Span, len(next.sessions)-len(next.spans))...)
-	for i, r := range next.records[known:] {
-		if int(r.session) >= len(next.words) {
-			return nil, damaged("a passage is of session %d, of %d", r.session+1, len(next.words))
+	for i := known; i < next.passages.len(); i++ {
+		session, before := next.passages.Session[i], next.passages.Before[i]
+		if int(session) >= len(next.words) {
+			return nil, damaged("a passage is of session %d, of %d", session+1, len(next.words))
 		}
-		next.words[r.session] += uint32(r.words)
-		in := &next.spans[r.session]
-		if in.Last = uint32(known + i + 1); in.First == 0 {
+		if int(before) > i {
+			return nil, damaged("the passage before passage %d is passage %d", i+1, before)
+		}
+		next.words[session] += uint32(next.passages.Words[i])
+		in := &next.spans[session]
+		if in.Last = uint32(i + 1); in.First == 0 {
 			in.First = in.Last
 		}
 	}
@@ -157,12 +182,12 @@ func (s *Store) snapshotOf(ctx context.Context, tx *sql.Tx) (*snapshot, error) {
 
 // follows makes next the state that is known, and that of the lists that are kept.
 func (s *Store) follows(ctx context.Context, tx *sql.Tx, now, next *snapshot) error {
-	few := now.epoch == next.epoch && len(next.records)-len(now.records) <= followedAtOnce
+	few := now.epoch == next.epoch && next.passages.len()-now.passages.len() <= followedAtOnce
 	var fresh []arrived
 	known := false
 	if few && !s.kept.isEmpty() {
 		var err error
-		if fresh, known, err = arrivals(ctx, tx, len(now.records)); err != nil {
+		if fresh, known, err = arrivals(ctx, tx, now.passages.len()); err != nil {
 			return err
 		}
 	}
@@ -203,38 +228,38 @@ func arrivals(ctx context.Context, tx *sql.Tx, n int) ([]arrived, bool, error) {
 
 // is reports whether the snapshot is of st.
 func (n *snapshot) is(st state) bool {
-	return n.epoch == st.epoch && int64(len(n.records)) == st.passages
+	return n.epoch == st.epoch && int64(n.passages.len()) == st.passages
 }
 
 // holds reports whether a reader at st finds all it needs.
 func (n *snapshot) holds(st state) bool {
-	return n.epoch == st.epoch && int64(len(n.records)) >= st.passages
+	return n.epoch == st.epoch && int64(n.passages.len()) >= st.passages
 }
 
-// loadRecords returns records grown to passages entries.
-func loadRecords(ctx context.Context, tx *sql.Tx, records []packed, passages int64) ([]packed, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT block, records FROM features WHERE block >= ? ORDER BY block", len(records)/blockSize)
+// loadPassages makes c grow to at least so many passages.
+func loadPassages(ctx context.Context, tx *sql.Tx, c *Columns, passages int64) error {
+	rows, err := tx.QueryContext(ctx, "SELECT block, records FROM features WHERE block >= ? ORDER BY block", c.len()/blockSize)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var block int
 		var raw sql.RawBytes
 		if err := rows.Scan(&block, &raw); err != nil {
-			return nil, err
+			return err
 		}
-		if block != len(records)/blockSize {
-			return nil, damaged("features miss block %d", len(records)/blockSize)
+		if block != c.len()/blockSize {
+			return damaged("features miss block %d", c.len()/blockSize)
 		}
-		for at := len(records) % blockSize * packedSize; at+packedSize <= len(raw); at += packedSize {
-			records = append(records, readPacked(raw[at:]))
+		for at := c.len() % blockSize * packedSize; at+packedSize <= len(raw); at += packedSize {
+			c.add(readPacked(raw[at:]))
 		}
 	}
-	if int64(len(records)) < passages {
-		return nil, damaged("features of %d passages, want %d", len(records), passages)
+	if int64(c.len()) < passages {
+		return damaged("features of %d passages, want %d", c.len(), passages)
 	}
-	return records, rows.Err()
+	return rows.Err()
 }
 
 // loadNames appends the names that are new. Rows are numbered from 1 without a gap.

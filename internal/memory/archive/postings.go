@@ -23,24 +23,49 @@ type Postings struct {
 	packed []byte
 }
 
-// Each calls yield with the number of each passage that holds the term, in order,
-// and how often it stands there.
-func (p Postings) Each(yield func(n uint32, count int)) {
-	var n uint32
-	for b := p.packed; len(b) > 0; {
+// Posting is a passage that holds a term, and how often.
+type Posting struct{ N, Count uint32 }
+
+// PostingReader reads the postings of a term. The zero value has none.
+type PostingReader struct {
+	rest []byte
+	last uint32
+}
+
+// Reader reads the postings in the order of the passages' numbers.
+func (p Postings) Reader() PostingReader { return PostingReader{rest: p.packed} }
+
+// Next fills list with the next postings, and returns the part of it that it filled:
+// none at the end.
+func (r *PostingReader) Next(list []Posting) []Posting {
+	b, n, i := r.rest, r.last, 0
+	for ; i < len(list) && len(b) > 0; i++ {
 		step, size := uint64(b[0]), 1
 		if step >= 0x80 {
 			step, size = binary.Uvarint(b)
 		}
 		b = b[size:]
 		n += uint32(step >> 1)
-		count := 1
+		list[i] = Posting{n, 1}
 		if step&1 != 0 {
 			more, size := binary.Uvarint(b)
 			b = b[size:]
-			count += int(more)
+			list[i].Count += uint32(more)
 		}
-		yield(n, count)
+	}
+	r.rest, r.last = b, n
+	return list[:i]
+}
+
+// Each calls yield with the number of each passage that holds the term, in order,
+// and how often it stands there.
+func (p Postings) Each(yield func(n uint32, count int)) {
+	var some [64]Posting
+	r := p.Reader()
+	for list := r.Next(some[:]); len(list) > 0; list = r.Next(some[:]) {
+		for _, x := range list {
+			yield(x.N, int(x.Count))
+		}
 	}
 }
 

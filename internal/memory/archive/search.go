@@ -19,29 +19,23 @@ type Hits struct {
 	SessionWords []uint32   // words of each session that are no stopwords
 	Spans        []Span     // of each session; its First is 0 where it has no passages
 	Speakers     []string   // names
-	passages     []packed
+	passages     Columns
 }
 
 // Len returns how many passages there are; they are numbered from 1.
-func (h *Hits) Len() int { return len(h.passages) }
+func (h *Hits) Len() int { return h.passages.len() }
+
+// Columns returns what is known of all passages.
+func (h *Hits) Columns() Columns { return h.passages }
 
 // Passage returns passage n.
-func (h *Hits) Passage(n uint32) Passage { return h.passages[n-1].passage() }
-
-// Before returns Passage(n).Before.
-func (h *Hits) Before(n uint32) uint32 { return h.passages[n-1].before }
+func (h *Hits) Passage(n uint32) Passage { return h.passages.passage(n) }
 
 // Session returns Passage(n).Session.
-func (h *Hits) Session(n uint32) uint32 { return h.passages[n-1].session }
-
-// Speaker returns Passage(n).Speaker.
-func (h *Hits) Speaker(n uint32) uint16 { return h.passages[n-1].speaker }
-
-// Words returns Passage(n).Words.
-func (h *Hits) Words(n uint32) int { return int(h.passages[n-1].words) }
+func (h *Hits) Session(n uint32) uint32 { return h.passages.Session[n-1] }
 
 // Flags returns Passage(n).Flags.
-func (h *Hits) Flags(n uint32) Flag { return h.passages[n-1].flags }
+func (h *Hits) Flags(n uint32) Flag { return h.passages.Flags[n-1] }
 
 // maxPostings bounds what one search reads of a column, so that its time does
 // not grow with the history: the rarest terms are read first, and those that
@@ -87,7 +81,7 @@ func (s *Store) keptHits(ctx context.Context, main, prefix []string) (*Hits, err
 
 // hits returns the hits of a search for nothing.
 func (n *snapshot) hits() *Hits {
-	return &Hits{passages: n.records, Sessions: n.sessions, SessionWords: n.words, Spans: n.spans, Speakers: n.speakers}
+	return &Hits{passages: n.passages, Sessions: n.sessions, SessionWords: n.words, Spans: n.spans, Speakers: n.speakers}
 }
 
 func (h *Hits) set(c column, list []Postings) {
@@ -185,7 +179,7 @@ func (s *Store) readPostings(ctx context.Context, tx *sql.Tx, snap *snapshot, c 
 	}
 	if err := readLists(ctx, tx, c, wanted, func(i int, docs []byte) error {
 		l := lists[into[i]]
-		read, err := parseDocs(docs, len(snap.records))
+		read, err := parseDocs(docs, snap.passages.len())
 		*l = read
 		return err
 	}); err != nil {

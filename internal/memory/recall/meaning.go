@@ -163,7 +163,7 @@ func (s *Service) look(f *found, asked answer, hits *archive.Hits, hidden func(s
 			return f.search.scope != onlyEpisodes
 		}
 		n := uint32(r.N)
-		return f.search.scope != onlyItems && r.N >= 1 && r.N <= int64(hits.Len()) && hits.Flags(n)&(archive.Suppressed|archive.Probe) == 0 && !hidden(hits.Session(n))
+		return f.search.scope != onlyItems && r.N >= 1 && r.N <= int64(hits.Len()) && hits.Flags(n)&(archive.Suppressed|archive.Probe) == 0 && (hidden == nil || !hidden(hits.Session(n)))
 	})
 	if f.whyLexical = err; err != nil {
 		return

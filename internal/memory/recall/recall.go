@@ -395,10 +395,10 @@ func (f *found) rankPassages(hits *archive.Hits, hidden func(session uint32) boo
 }
 
 // hides returns whether what was said in a session may not be told in the
-// request's session: what was said in private, in a group.
+// request's session: what was said in private, in a group. nil where nothing is hidden.
 func (s *Service) hides(f *found, hits *archive.Hits) func(session uint32) bool {
 	if !s.isGuarded(f) {
-		return func(uint32) bool { return false }
+		return nil
 	}
 	known := make([]int8, len(hits.Sessions))
 	return func(session uint32) bool {

@@ -102,24 +102,32 @@ func saturated(count, length float64) float64 {
 	return count * (k1 + 1) / (count + k1*(1-b+b*length))
 }
 
-// cell is what a scorer knows of the main terms of one passage.
-type cell struct {
-	held  uint64  // which of them it holds, as bits
-	after uint64  // … and which the passages behind it
-	words float32 // BM25 over them, 0 to 1
+// scratch is the memory of a scorer, used again for the next question: a history of
+// 100,000 passages needs two and a half megabytes. Lists by a passage's n and by session are 0
+// between questions.
+type scratch struct {
+	held     []uint64  // which main terms a passage holds, as bits
+	after    []uint64  // … and which the passage behind it
+	words    []float32 // BM25 over the main terms, 0 to 1
+	prefix   []float32 // BM25 over first letters, likewise
+	sessions []float32 // BM25 of sessions by index, the best of them 1
+	touched  []bool    // sessions that hold a main term
+
+	counts []uint32 // of a term in each session; 0 between terms
+	some   [256]archive.Posting
+	marks  []uint64
+	shares [1 << sharesBits]keptShare // of one question
 }
 
-// scratch is the memory of a scorer, used again for the next question: a history of
-// 100,000 passages needs three megabytes. All of it is 0 between questions but counts
-// and marks.
-type scratch struct {
-	cells    []cell
-	prefix   []float32
-	sessions []float32
-	touched  []bool
-	counts   []uint32
-	marks    []uint64
+// keptShare is what is known of a set of terms.
+type keptShare struct {
+	held  uint64
+	share float64 // of the question's weight
+	most  float64 // that the terms add to the score of a passage that they stand around, but for its own words
 }
+
+// sharesBits leaves each set of up to so many terms a place of its own.
+const sharesBits = 10
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
@@ -133,30 +141,34 @@ func sized[T any](list []T, n int) []T {
 
 // scorer holds the parts of the scores of one question over all passages.
 type scorer struct {
+	*scratch
+	archive.Columns
 	hits     *archive.Hits
 	query    text.Query
-	memory   *scratch
-	cells    []cell    // by a passage's n
-	prefix   []float32 // BM25 over first letters, likewise
 	idf      []float64 // of each main term
 	idfSum   float64
-	sessions []float32 // BM25 of sessions by index, the best of them 1
-	touched  []bool    // sessions that hold a main term
+	most     []float64 // the most that each main term adds to words
 	days     map[text.Date]float64
-	named    int               // the one speaker that the question names, as an index; -1 for none
-	asked    archive.Flag      // what the question's kind asks for
-	only     archive.Flag      // archive.Probe for probes alone; 0 for all else
-	near     map[int64]float64 // closeness in meaning, by n; nil where it does not count
-	rest     float64           // the most that a passage gets for other things than its words and session
+	named    int                // the one speaker that the question names, as an index; -1 for none
+	asked    archive.Flag       // what the question's kind asks for
+	only     archive.Flag       // archive.Probe for probes alone; 0 for all else
+	near     map[int64]float64  // closeness in meaning, by n; nil where it does not count
+	rest     float64            // the most that a passage gets for other things than its words and session
+	ownWords float64            // what words counts, in that bound
+	forms    [formFlags]float64 // form of the flags
+	kinds    [formFlags]float64 // kind of the flags
 }
 
 // newScorer reads the postings of one question into scores per passage. With
 // mainOnly the prefixes and sessions are left out. The caller calls release.
 func newScorer(h *archive.Hits, q text.Query, mainOnly bool) *scorer {
 	m := scratches.Get().(*scratch)
-	m.cells, m.prefix = sized(m.cells, h.Len()+1), sized(m.prefix, h.Len()+1)
-	m.sessions, m.touched = sized(m.sessions, len(h.Sessions)), sized(m.touched, len(h.Sessions))
-	s := &scorer{hits: h, query: q, memory: m, cells: m.cells, prefix: m.prefix, sessions: m.sessions, touched: m.touched, days: map[text.Date]float64{}, named: -1}
+	passages, sessions := h.Len()+1, len(h.Sessions)
+	m.held, m.after = sized(m.held, passages), sized(m.after, passages)
+	m.words, m.prefix = sized(m.words, passages), sized(m.prefix, passages)
+	m.sessions, m.touched, m.counts = sized(m.sessions, sessions), sized(m.touched, sessions), sized(m.counts, sessions)
+	clear(m.shares[:])
+	s := &scorer{scratch: m, Columns: h.Columns(), hits: h, query: q, days: map[text.Date]float64{}, named: -1}
 	if len(q.Speakers) == 1 {
 		s.named = slices.Index(h.Speakers, q.Speakers[0])
 	}
@@ -165,24 +177,34 @@ func newScorer(h *archive.Hits, q text.Query, mainOnly bool) *scorer {
 			s.asked |= flag
 		}
 	}
+	for flags := range formFlags {
+		s.forms[flags], s.kinds[flags] = form(flags), s.kind(flags)
+	}
 	var total uint64
 	for _, w := range h.SessionWords {
 		total += uint64(w)
 	}
-	mean := max(1, float64(total)/float64(max(1, h.Len())))
-	s.idf = make([]float64, len(h.Main))
+	mean, sessionMean := max(1, float64(total)/float64(max(1, h.Len()))), max(1, float64(total)/float64(max(1, sessions)))
+	s.idf, s.most = make([]float64, len(h.Main)), make([]float64, len(h.Main))
 	for i, p := range h.Main {
 		s.idf[i] = weight(p, h.Len())
 		s.idfSum += s.idf[i]
 	}
-	s.addWords(mean)
-	if !mainOnly {
+	s.addWords(mean, sessionMean)
+	if mainOnly {
+		clear(s.sessions)
+	} else {
 		s.addPrefixes(mean)
-		s.addSessions(float64(total) / float64(max(1, len(h.Sessions))))
 	}
-	s.rest = s.mostRest()
+	s.rest, s.ownWords = s.mostRest(), wWords
+	if s.named >= 0 {
+		s.ownWords += wSpeakerBM
+	}
 	return s
 }
+
+// formFlags is above all flags that form and kind look at.
+const formFlags = archive.Opens << 1
 
 // release gives the scorer's memory back. The scorer must not be used any more.
 func (s *scorer) release() {
@@ -191,11 +213,13 @@ func (s *scorer) release() {
 		read += p.Rows
 	}
 	if read > s.hits.Len()/4 {
-		clear(s.cells)
+		clear(s.held)
+		clear(s.after)
+		clear(s.words)
 		clear(s.prefix)
 	} else {
 		for _, p := range s.hits.Main {
-			p.Each(func(n uint32, _ int) { s.cells[n], s.cells[s.hits.Before(n)] = cell{}, cell{} })
+			p.Each(func(n uint32, _ int) { s.held[n], s.words[n], s.after[s.Before[n-1]] = 0, 0, 0 })
 		}
 		for _, p := range s.hits.Prefix {
 			p.Each(func(n uint32, _ int) { s.prefix[n] = 0 })
@@ -203,65 +227,111 @@ func (s *scorer) release() {
 	}
 	clear(s.sessions)
 	clear(s.touched)
-	scratches.Put(s.memory)
+	scratches.Put(s.scratch)
 	*s = scorer{}
 }
 
-// addWords sums BM25 of the main terms by passage, and marks who holds which.
-func (s *scorer) addWords(mean float64) {
-	most := highest(s.hits.Main, s.hits.Len())
-	for i, p := range s.hits.Main {
-		share := weight(p, s.hits.Len()) / most
-		p.Each(func(n uint32, count int) {
-			c := &s.cells[n]
-			c.words += float32(share * saturated(float64(count), float64(s.hits.Words(n))/mean))
-			c.held |= 1 << i
-			s.touched[s.hits.Session(n)] = true
-			if before := s.hits.Before(n); before > 0 {
-				s.cells[before].after |= 1 << i
-			}
-		})
+// tabled is up to which number of words in a passage, and from how many passages that
+// hold a term on, its share of their scores is looked up instead of being worked out.
+const tabled = 128
+
+// saturations tells what a term adds to the scores of passages, by their words.
+type saturations struct {
+	share, mean float64
+	once        []float32 // for a term that stands there once; nil where that is not known
+}
+
+func (t *saturations) of(count uint32, words uint16) float32 {
+	if count == 1 && int(words) < len(t.once) {
+		return t.once[words]
 	}
+	return float32(t.share * saturated(float64(count), float64(words)/t.mean))
+}
+
+// saturationsOf makes the table for a term with such a share of the question's weight.
+func saturationsOf(p archive.Postings, share, mean float64, table *[tabled]float32) saturations {
+	t := saturations{share: share, mean: mean}
+	if p.Rows >= tabled {
+		for words := range table {
+			table[words] = t.of(1, uint16(words))
+		}
+		t.once = table[:]
+	}
+	return t
+}
+
+// addWords sums BM25 of the main terms by passage, marks who holds which, and scores
+// each session as one text.
+func (s *scorer) addWords(mean, sessionMean float64) {
+	most := highest(s.hits.Main, s.hits.Len())
+	var table [tabled]float32
+	var sessions []uint32 // those that hold a term
+	for i, p := range s.hits.Main {
+		adds := saturationsOf(p, s.idf[i]/most, mean, &table)
+		held, after, words, bit := s.held, s.after, s.words, uint64(1)<<i
+		var in, count uint32 // the session of the passages just before, and how often the term stands in them
+		var highest float32
+		sessions = sessions[:0]
+		r := p.Reader()
+		for list := r.Next(s.some[:]); len(list) > 0; list = r.Next(s.some[:]) {
+			for _, x := range list {
+				at := x.N - 1
+				held[x.N] |= bit
+				after[s.Before[at]] |= bit // place 0 is of those that have none before them
+				add := adds.of(x.Count, s.Words[at])
+				words[x.N] += add
+				highest = max(highest, add)
+				if session := s.Session[at]; session != in {
+					sessions = s.count(in, count, sessions)
+					in, count = session, 0
+				}
+				count += x.Count
+			}
+		}
+		s.most[i] = float64(highest)
+		sessions = s.count(in, count, sessions)
+		weight := idf(len(s.sessions), len(sessions))
+		for _, session := range sessions {
+			s.sessions[session] += float32(weight * saturated(float64(s.counts[session]), float64(s.hits.SessionWords[session])/sessionMean))
+			s.touched[session], s.counts[session] = true, 0
+		}
+	}
+	s.after[0] = 0
+	var best float32
+	for _, score := range s.sessions {
+		best = max(best, score)
+	}
+	if best > 0 {
+		for i := range s.sessions {
+			s.sessions[i] /= best
+		}
+	}
+}
+
+// count notes that a term stands so often in a session, which it adds to the list of
+// those that hold it.
+func (s *scorer) count(session, times uint32, holders []uint32) []uint32 {
+	if times == 0 {
+		return holders
+	}
+	if s.counts[session] == 0 {
+		holders = append(holders, session)
+	}
+	s.counts[session] += times
+	return holders
 }
 
 // addPrefixes sums BM25 of first letters by passage.
 func (s *scorer) addPrefixes(mean float64) {
 	most := highest(s.hits.Prefix, s.hits.Len())
+	var table [tabled]float32
 	for _, p := range s.hits.Prefix {
-		share := weight(p, s.hits.Len()) / most
-		p.Each(func(n uint32, count int) {
-			s.prefix[n] += float32(share * saturated(float64(count), float64(s.hits.Words(n))/mean))
-		})
-	}
-}
-
-// addSessions scores each session as one text.
-func (s *scorer) addSessions(mean float64) {
-	s.memory.counts = sized(s.memory.counts, len(s.sessions))
-	counts := s.memory.counts
-	clear(counts)
-	var touched []uint32
-	for _, p := range s.hits.Main {
-		touched = touched[:0]
-		p.Each(func(n uint32, count int) {
-			session := s.hits.Session(n)
-			if counts[session] == 0 {
-				touched = append(touched, session)
+		adds := saturationsOf(p, weight(p, s.hits.Len())/most, mean, &table)
+		prefix, r := s.prefix, p.Reader()
+		for list := r.Next(s.some[:]); len(list) > 0; list = r.Next(s.some[:]) {
+			for _, x := range list {
+				prefix[x.N] += adds.of(x.Count, s.Words[x.N-1])
 			}
-			counts[session] += uint32(count)
-		})
-		weight := idf(len(s.sessions), len(touched))
-		for _, session := range touched {
-			s.sessions[session] += float32(weight * saturated(float64(counts[session]), float64(s.hits.SessionWords[session])/max(1, mean)))
-			counts[session] = 0
-		}
-	}
-	if len(s.sessions) == 0 {
-		return
-	}
-	if best := slices.Max(s.sessions); best > 0 {
-		for i := range s.sessions {
-			s.sessions[i] /= best
 		}
 	}
 }
@@ -343,16 +413,10 @@ func (s *scorer) best(wide int, hidden func(session uint32) bool) []pick {
 	}
 	f := finder{scorer: s, hidden: hidden, wide: wide, least: math.Inf(-1)}
 	if s.mark() {
-		for word, set := range s.memory.marks {
-			for ; set != 0; set &= set - 1 {
-				f.look(uint32(word<<6 + bits.TrailingZeros64(set)))
-			}
-		}
+		f.lookAt(s.marks)
 		f.lookAtPrefixes()
 	} else {
-		for n := uint32(1); int(n) <= s.hits.Len(); n++ {
-			f.look(n)
-		}
+		f.lookAt(nil)
 	}
 	return firstOf(f.found, wide)
 }
@@ -373,8 +437,8 @@ func (s *scorer) mark() bool {
 	if within > s.hits.Len()/2 {
 		return false
 	}
-	s.memory.marks = sized(s.memory.marks, s.hits.Len()>>6+1)
-	marks := s.memory.marks
+	s.marks = sized(s.marks, s.hits.Len()>>6+1)
+	marks := s.marks
 	clear(marks)
 	for session, is := range s.touched {
 		if !is {
@@ -390,7 +454,7 @@ func (s *scorer) mark() bool {
 // lookAtPrefixes looks at the passages that have first letters of the question's words
 // and are not marked. Their sessions count for nothing.
 func (f *finder) lookAtPrefixes() {
-	marks := f.memory.marks
+	marks := f.marks
 	for _, p := range f.hits.Prefix {
 		p.Each(func(n uint32, _ int) {
 			if wPrefix*float64(f.prefix[n])+f.rest < f.least || marks[n>>6]&(1<<(n&63)) != 0 {
@@ -402,10 +466,38 @@ func (f *finder) lookAtPrefixes() {
 	}
 }
 
-// look takes passage n in, if it is a candidate and one of the best so far.
+// lookAt looks at the passages that are marked, or at all where marks is nil. Most of
+// them are ruled out by a bound of their scores; the slices are kept at hand for them.
+func (f *finder) lookAt(marks []uint64) {
+	held, after, words, prefix, sessions := f.held, f.after, f.words, f.prefix, f.sessions
+	inSession, before := f.Session, f.Before
+	prefix, words, held, after, before = prefix[:len(inSession)+1], words[:len(inSession)+1], held[:len(inSession)+1], after[:len(inSession)+1], before[:len(inSession)]
+	rest, own, dated := f.rest, f.ownWords, len(f.query.Dates) > 0
+	for at, session := range inSession {
+		n := at + 1
+		if marks != nil && marks[n>>6]&(1<<(n&63)) == 0 {
+			continue
+		}
+		ofSession := sessions[session]
+		bound := wPrefix*float64(prefix[n]) + wSession*float64(ofSession) + rest
+		around := held[n] | after[n]
+		if first := before[at]; first > 0 {
+			around |= held[first] | held[before[first-1]]
+		}
+		if around != 0 {
+			bound += own*float64(words[n]) + f.of(around).most
+		} else if prefix[n] == 0 && ofSession < goodSession && !(dated && f.day(uint32(n)) > 0) {
+			continue // no candidate
+		}
+		if bound >= f.least {
+			f.look(uint32(n))
+		}
+	}
+}
+
+// look takes passage n, a candidate, in if it is one of the best so far.
 func (f *finder) look(n uint32) {
-	session := f.hits.Session(n)
-	if !f.isCandidate(n, session) || f.hits.Flags(n)&(archive.Suppressed|archive.Probe) != f.only || f.hidden(session) {
+	if f.Flags[n-1]&(archive.Suppressed|archive.Probe) != f.only || f.hidden != nil && f.hidden(f.Session[n-1]) {
 		return
 	}
 	p := pick{n, f.total(n)}
@@ -422,26 +514,20 @@ func (f *finder) look(n uint32) {
 	}
 }
 
-// isCandidate reports whether passage n may be of use, and can be one of the best.
-func (f *finder) isCandidate(n, session uint32) bool {
-	c := f.cells[n]
-	if c.held|c.after != 0 {
-		return true
+// around returns which main terms stand in passage n, the one behind it and the two
+// before.
+func (s *scorer) around(n uint32) uint64 {
+	held := s.held[n] | s.after[n]
+	if before := s.Before[n-1]; before > 0 {
+		held |= s.held[before] | s.held[s.Before[before-1]]
 	}
-	if before := f.hits.Before(n); before > 0 && (f.cells[before].held != 0 || f.cells[f.hits.Before(before)].held != 0) {
-		return true
-	}
-	inSession := f.sessions[session]
-	if wPrefix*float64(f.prefix[n])+wSession*float64(inSession)+f.rest < f.least {
-		return false
-	}
-	return f.prefix[n] > 0 || inSession >= goodSession || len(f.query.Dates) > 0 && f.day(n) > 0
+	return held
 }
 
 // mostRest is the most that a passage can get besides what its words and its session
 // bring, and a little more than rounding can add.
 func (s *scorer) mostRest() float64 {
-	most := wOpens + wFirst + 1e-6
+	most := wOpens + wFirst + 1e-5
 	if s.named >= 0 {
 		most += wSpeaker // the rest of it comes of words
 	}
@@ -491,19 +577,19 @@ func (s *scorer) fit(d text.Date) float64 {
 
 // score returns what speaks for passage n.
 func (s *scorer) score(n uint32) scores {
-	session, before, flags, c := s.hits.Session(n), s.hits.Before(n), s.hits.Flags(n), s.cells[n]
-	out := scores{words: float64(c.words), prefix: float64(s.prefix[n]), session: float64(s.sessions[session]), total: s.total(n)}
-	held := c.held | c.after
+	at := n - 1
+	before, flags := s.Before[at], s.Flags[at]
+	out := scores{words: float64(s.words[n]), prefix: float64(s.prefix[n]), session: float64(s.sessions[s.Session[at]]), total: s.total(n)}
+	held := s.around(n)
 	if before > 0 {
-		second := s.hits.Before(before)
-		held |= s.cells[before].held | s.cells[second].held
-		out.before = float64(s.cells[second].words)
-		if s.hits.Flags(before)&archive.Asks != 0 {
-			out.answer = float64(s.cells[before].words)
+		second := s.Before[before-1]
+		out.before = float64(s.words[second])
+		if s.Flags[before-1]&archive.Asks != 0 {
+			out.answer = float64(s.words[before])
 		}
 	}
 	out.window = s.share(held)
-	if s.isNamed(n, flags) {
+	if s.isNamed(n) {
 		out.speaker = wSpeaker + wSpeakerBM*out.words
 	}
 	if len(s.query.Dates) > 0 {
@@ -518,25 +604,25 @@ func (s *scorer) score(n uint32) scores {
 
 // total returns the total of score(n), in a fraction of its time.
 func (s *scorer) total(n uint32) float64 {
-	before, flags, c := s.hits.Before(n), s.hits.Flags(n), s.cells[n]
-	held, words := c.held|c.after, float64(c.words)
+	at := n - 1
+	before, flags, words := s.Before[at], s.Flags[at]&(formFlags-1), float64(s.words[n])
+	held := s.around(n)
 	var answer, turnBefore, speaker, day, said float64
 	if before > 0 {
-		first, second := s.cells[before], s.cells[s.hits.Before(before)]
-		held |= first.held | second.held
-		turnBefore = float64(second.words)
-		if first.words != 0 && s.hits.Flags(before)&archive.Asks != 0 {
-			answer = float64(first.words)
+		second := s.Before[before-1]
+		turnBefore = float64(s.words[second])
+		if s.Flags[before-1]&archive.Asks != 0 {
+			answer = float64(s.words[before])
 		}
 	}
-	if s.isNamed(n, flags) {
+	if s.isNamed(n) {
 		speaker = wSpeaker + wSpeakerBM*words
 	}
 	if len(s.query.Dates) > 0 {
 		day, said = s.day(n), s.said(n)
 	}
-	sum := wWords*words + wWindow*s.share(held) + wPrefix*float64(s.prefix[n]) + wSession*float64(s.sessions[s.hits.Session(n)]) + wAnswer*answer + wTurnBefore*turnBefore + speaker +
-		wDay*day + wSaid*said + s.kind(flags) + form(flags)
+	sum := wWords*words + wWindow*s.share(held) + wPrefix*float64(s.prefix[n]) + wSession*float64(s.sessions[s.Session[at]]) + wAnswer*answer + wTurnBefore*turnBefore + speaker +
+		wDay*day + wSaid*said + s.kinds[flags] + s.forms[flags]
 	if s.near != nil {
 		sum += wMeaning * s.near[int64(n)]
 	}
@@ -555,20 +641,36 @@ func (s *scorer) said(n uint32) float64 {
 }
 
 // share returns how much of the question's weight the terms in held carry.
-func (s *scorer) share(held uint64) float64 {
+func (s *scorer) share(held uint64) float64 { return s.of(held).share }
+
+// of returns what is known of a set of terms.
+func (s *scorer) of(held uint64) *keptShare {
+	kept := &s.shares[(held^held>>sharesBits)&(1<<sharesBits-1)]
+	if kept.held != held {
+		*kept = s.shareOf(held)
+	}
+	return kept
+}
+
+func (s *scorer) shareOf(held uint64) keptShare {
+	kept := keptShare{held: held}
 	if s.idfSum == 0 {
-		return 0
+		return kept
 	}
-	var sum float64
+	var sum, around float64
 	for ; held != 0; held &= held - 1 {
-		sum += s.idf[bits.TrailingZeros64(held)]
+		i := bits.TrailingZeros64(held)
+		sum += s.idf[i]
+		around += s.most[i]
 	}
-	return sum / s.idfSum
+	kept.share = sum / s.idfSum
+	kept.most = wWindow*kept.share + (wAnswer+wTurnBefore)*around
+	return kept
 }
 
 // isNamed reports whether the one speaker that the question names says passage n.
-func (s *scorer) isNamed(n uint32, flags archive.Flag) bool {
-	return s.named >= 0 && flags&archive.Aside == 0 && int(s.hits.Speaker(n)) == s.named
+func (s *scorer) isNamed(n uint32) bool {
+	return s.named >= 0 && s.Flags[n-1]&archive.Aside == 0 && int(s.Speaker[n-1]) == s.named
 }
 
 // kind scores whether a passage holds what the question's kind asks for.

@@ -18,13 +18,12 @@ import (
 func bestOfAll(s *scorer, wide int, hidden func(uint32) bool) []pick {
 	var all []pick
 	for n := uint32(1); int(n) <= s.hits.Len(); n++ {
-		c, session := s.cells[n], s.hits.Session(n)
-		before := s.hits.Before(n)
-		near := c.held|c.after != 0 || before > 0 && (s.cells[before].held|s.cells[s.hits.Before(before)].held) != 0
-		if s.hits.Flags(n)&(archive.Suppressed|archive.Probe) != s.only || hidden(session) {
+		p := s.hits.Passage(n)
+		session := p.Session
+		if p.Flags&(archive.Suppressed|archive.Probe) != s.only || hidden(session) {
 			continue
 		}
-		if near || s.prefix[n] > 0 || s.sessions[session] >= goodSession || len(s.query.Dates) > 0 && s.day(n) > 0 {
+		if s.around(n) != 0 || s.prefix[n] > 0 || s.sessions[session] >= goodSession || len(s.query.Dates) > 0 && s.day(n) > 0 {
 			all = append(all, pick{n, s.score(n).total})
 		}
 	}
@@ -86,11 +85,16 @@ func TestBestAreThoseOfAll(t *testing.T) {
 		}
 		s := newScorer(hits, q, rapid.Bool().Draw(t, "main only"))
 		defer func() {
-			memory := s.memory
+			memory := s.scratch
 			s.release()
-			for n := range memory.cells {
-				if memory.cells[n] != (cell{}) || memory.prefix[n] != 0 {
+			for n := range memory.held {
+				if memory.held[n]|memory.after[n] != 0 || memory.words[n] != 0 || memory.prefix[n] != 0 {
 					t.Fatalf("the memory of passage %d is given back with something in it", n)
+				}
+			}
+			for i := range memory.sessions {
+				if memory.sessions[i] != 0 || memory.touched[i] || memory.counts[i] != 0 {
+					t.Fatalf("the memory of session %d is given back with something in it", i)
 				}
 			}
 		}()
