@@ -51,9 +51,9 @@ type lifetime struct {
 
 // lifeSettings are the configuration of a life.
 func lifeSettings(model string) []string {
-	set := []string{"log.level=error", "spend.daily_tokens=0", "spend.daily_calls=0", "spend.total_tokens=0", "spend.total_calls=0", "recall.deadline_ms=20000"}
+	set := []string{"log.level=error", "spend.daily_tokens=0", "spend.daily_calls=0", "spend.total_tokens=0", "spend.total_calls=0", "recall.deadline_ms=20000", "memory.max_working_items=0"}
 	if model != "" {
-		set = append(set, "model.provider=generic", "model.name=stub", "model.base_url="+model, "model.timeout=5s", "model.max_retries=1")
+		set = append(set, "model.provider=generic", "model.name=stub", "model.base_url="+model, "model.timeout=1m", "model.max_retries=1")
 	}
 	return set
 }

@@ -83,7 +83,7 @@ type house struct {
 	proxy      atomic.Pointer[proxy.Proxy] // nil where none is served
 	talks      sync.Map                    // of agents: their *session.Store
 	losses     *vitals.Losses
-	indexing   sync.Map // agents whose archive is being brought up to date
+	indexing   sync.Map // of agents whose archive is being brought up to date: chan struct{}, closed at the end
 	schedule   *scheduler.Scheduler
 	erasure    *care.Erasure
 	warmed     sync.Map // of agents: the lock of opening their stores before a first turn

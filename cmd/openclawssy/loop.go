@@ -23,14 +23,15 @@ import (
 	"github.com/openclawssy/openclawssy/internal/session"
 )
 
-// inlineLag is how many events a recall with a deadline indexes itself; more
-// are indexed beside it.
+// inlineLag is how many events a recall with a deadline waits for until they are
+// indexed; for more it does not wait.
 const inlineLag = 256
 
 // recallable lends an agent's archive for recall, brought up to date with its
 // log as far as the deadline of ctx leaves time for.
 func (h *house) recallable(ctx context.Context, agent memory.AgentID) (*archive.Store, func(), error) {
-	if _, hurried := ctx.Deadline(); !hurried {
+	deadline, hurried := ctx.Deadline()
+	if !hurried {
 		return h.followed(ctx, agent)
 	}
 	log, releaseLog, err := h.readLog(ctx, agent)
@@ -57,11 +58,7 @@ func (h *house) recallable(ctx context.Context, agent memory.AgentID) (*archive.
 	case lag > inlineLag:
 		h.index(agent)
 	default:
-		if n, err := a.Follow(ctx, log); n > 0 && h.lasting.Load() {
-			h.embedSoon(agent)
-		} else if err != nil {
-			h.log.Warn().Err(err).Str("agent", string(agent)).Msg("index new events")
-		}
+		h.await(ctx, a, agent, last, time.Until(deadline)/2)
 	}
 	return a, release, nil
 }
@@ -91,13 +88,35 @@ func (h *house) archiveAndRest(ctx context.Context, agent memory.AgentID) (*arch
 	return a, nil, release, err
 }
 
+// await waits until an agent's archive holds all events up to last, but no longer
+// than so long: somebody else may be writing, and what is indexed already is not to
+// be missed for the sake of the little that is not.
+func (h *house) await(ctx context.Context, a *archive.Store, agent memory.AgentID, last int64, patience time.Duration) {
+	over := time.NewTimer(patience)
+	defer over.Stop()
+	for range 2 { // the run under way may have begun before the last event came
+		select {
+		case <-h.index(agent):
+		case <-over.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+		if lag, err := a.Lag(ctx, last); err != nil || lag == 0 {
+			return
+		}
+	}
+}
+
 // index brings an agent's archive up to date in the background, one run at a
-// time.
-func (h *house) index(agent memory.AgentID) {
-	if _, running := h.indexing.LoadOrStore(agent, true); running {
-		return
+// time. What it returns is closed when the run has ended.
+func (h *house) index(agent memory.AgentID) <-chan struct{} {
+	ended := make(chan struct{})
+	if other, running := h.indexing.LoadOrStore(agent, ended); running {
+		return other.(chan struct{})
 	}
 	h.background.Go(func() {
+		defer close(ended)
 		defer h.indexing.Delete(agent)
 		_, release, err := h.followed(h.life, agent)
 		if err != nil {
@@ -108,6 +127,7 @@ func (h *house) index(agent memory.AgentID) {
 		}
 		release()
 	})
+	return ended
 }
 
 // makeRecall returns the recall of all agents.

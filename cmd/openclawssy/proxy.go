@@ -35,7 +35,7 @@ func (h *house) makeProxy() *proxy.Proxy {
 			cfg, err := h.cfg.For(agent)
 			return cfg.Memory.Enabled, err
 		},
-		Open: h.opened, Recall: h.recalls, Take: take.Take, Past: h.proxied, Written: h.index, Runs: h.writeRuns,
+		Open: h.opened, Recall: h.recalls, Take: take.Take, Past: h.proxied, Written: func(agent memory.AgentID) { h.index(agent) }, Runs: h.writeRuns,
 		Hold: h.hold(erasure.Turn), Flush: h.flushes,
 		FlushAt: func(agent memory.AgentID) int {
 			cfg, err := h.cfg.For(agent)

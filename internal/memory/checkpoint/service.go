@@ -66,8 +66,9 @@ type Options struct {
 	Hold erasure.Hold
 }
 
-// leaseLength is how long a process that has died holds others up.
-const leaseLength = 15 * time.Second
+// leaseLength is for how long a process that hangs keeps its lease: others are to
+// have it within 15 seconds, and need a moment to ask again.
+const leaseLength = 12 * time.Second
 
 // Service runs checkpoints.
 type Service struct {

@@ -82,8 +82,9 @@ type Options struct {
 	Holder    string        // names this process to others that wait: "pid 4711 on host"
 }
 
-// leaseLength is how long a process that hangs holds others up.
-const leaseLength = 15 * time.Second
+// leaseLength is for how long a process that hangs keeps its lease: others are to
+// have it within 15 seconds, and need a moment to ask again.
+const leaseLength = 12 * time.Second
 
 // Service maintains agents.
 type Service struct{ opts Options }
