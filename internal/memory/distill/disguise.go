@@ -152,6 +152,61 @@ func mirrored(s string) string {
 	return strings.Map(func(r rune) rune { return 'a' + 'z' - r }, s)
 }
 
+// commonWords are those that any English sentence is full of.
+var commonWords = wordSet(`the of and to a in is it you that he was for on are with as i his they be at one have this from or had by but not what all were we when your can said there use an each which she do how their if will up
+	other about out many then them these so some her would make like him into time has look two more write go see no way could my than first been call who its now find long down day did get come made may part any send only never always must new user me`)
+
+// isEnglish reports whether a sentence of four words or more reads as English: in
+// what is not, as good as none of its words are common.
+func isEnglish(sentence string) bool {
+	words, common := 0, 0
+	for w := range strings.FieldsFuncSeq(sentence, func(r rune) bool { return (r < 'a' || r > 'z') && r != '\'' }) {
+		if words++; commonWords[w] {
+			common++
+		}
+	}
+	return words >= 4 && common*10 >= words*3
+}
+
+// unscrambled returns what sentences say that are no English as they stand, and
+// are once their letters are turned in the alphabet, mirrored, or read backwards, as a whole or word by word.
+func unscrambled(s string) []string {
+	var found []string
+	for sentence := range sentencesOf(unmask(s)) {
+		if sentence = clipBytes(strings.TrimSpace(sentence), 1024); strings.Count(sentence, " ") < 3 || isEnglish(sentence) {
+			continue
+		}
+		backwards := []rune(sentence)
+		slices.Reverse(backwards)
+		words := strings.Fields(sentence)
+		for i, w := range words {
+			turned := []rune(w)
+			slices.Reverse(turned)
+			words[i] = string(turned)
+		}
+		forms := []string{string(backwards), strings.Join(words, " "), alphabet(sentence, func(r rune) rune { return 'z' - r })}
+		for step := rune(1); step < 26; step++ {
+			forms = append(forms, alphabet(sentence, func(r rune) rune { return (r - 'a' + step) % 26 }))
+		}
+		for _, form := range forms {
+			if isEnglish(form) {
+				found = append(found, form)
+			}
+		}
+	}
+	return found
+}
+
+// alphabet puts another letter in the place of each: to says which, from 0.
+func alphabet(s string, to func(rune) rune) string {
+	return strings.Map(func(r rune) rune {
+		if r < 'a' || r > 'z' {
+			return r
+		}
+		return 'a' + to(r)
+	}, s)
+}
+
 // maxLayers is how many codes around each other are undone.
 const maxLayers = 3
 

@@ -45,7 +45,11 @@ var signs = []sign{
 			`|\battention,? (all )?(ai|llms?|language models?|chat ?bots?|assistants?|agents?)\b` +
 			`|\b(ai|llm|bot)s?[- ](systems?|readers?|assistants?|agents?|models?|crawlers?)( (reading|processing|parsing|that read) (this|it))?( must| should|,? (please )?(remember|store|save|record|note|add|ignore|always|never)|:)` +
 			`|\b(assistants?|agents?|models?|bots?|ai|llms?)\b,? (reading|processing|parsing|summari[sz]ing|that reads?|who reads?) (this|these|it)\b` +
-			`|(<!--|/\*|\(|\[)\s*(ai|assistants?|agents?|llms?|bots?)( readers?| systems?)? ?:`)},
+			`|(<!--|/\*|\(|\[)\s*(ai|assistants?|agents?|llms?|bots?)( readers?| systems?)? ?:` +
+			`|\b(?:who(?:so)?ever|anyone|anybody|anything|whatever|those|systems?|software|programs?|tools?|services?|machines?)(?: that| who| which)?(?: is| are| may be| currently| now)* (?:process|read|pars|summari[sz]|index|crawl|ingest|scrap|analy[sz])\w* (?:this|these|the) (?:pages?|texts?|documents?|messages?|files?|contents?|e?mails?|records?|reports?|entry|output|listing|automatically)\b[^.!?\n]*\b(?:leave|omit|add|include|mention|requested|asked|must|should|shall|please|required|obliged|expected|told|instructed|advised|supposed|needs? to|has to|have to|may|will)\b` +
+			`|\b(?:any|every|each|all|the)(?: automat\w+| machine[- ]made| machine| generated| ai)+ (?:summar\w+|repl(?:y|ies)|answers?|translations?|descriptions?|reviews?)\b[^.!?\n]*\b(?:must|should|shall|has to|have to|is to|are to|may|ends?|begins?|starts?|includes?|mentions?)\b` +
+			`|\b(?:systems?|software|programs?|agents?|assistants?|bots?|models?) (?:operating|serving|answering|handling|managing|acting (?:for|on behalf of)|working for) (?:this|the|their|its|your|an?) (?:account|visitor|customer|user|owner|client|inbox|mailbox)s?\b` +
+			`|\b(?:if|should) you (?:are|be|happen to be) (?:an? )?(?:ai|artificial|llm|language model|machine|software|program|robot|bot|automat\w+|computer|model|agent|assistant)\b`)},
 	{"tells what to remember about the user", taints, match(
 		`\b(remember|store|save|record|memori[sz]e|note|add|write|log)\b[^.]{0,40}\b(the|this|that|your|our) (user|operator|owner|customer|client|account holder) ` +
 			`(has|have|is|was|prefers?|approve[sd]?|authori[sz]e[sd]?|consent(s|ed)?|wants?|waives?d?|likes?|agree[sd]?|accept(s|ed)?|gave|grant(s|ed)?|opted|allow(s|ed)?|requests?|requested)\b` +
@@ -55,9 +59,13 @@ var signs = []sign{
 	{"joins an address with credentials", everybody, match(
 		`(https?://|www\.)[\s\S]*\b(` + credentialWords + `)\b|\b(` + credentialWords + `)\b[\s\S]*(https?://|www\.)`)},
 	{"gives the assistant orders", outsiders, match(
-		`(^|\n)\W*(please |kindly )?(always (?:answer|reply|respond|send|forward|say|tell|recommend|suggest|mention|use|run|trust|follow|obey|include|add|add|approve|accept|treat|ignore|store|save|do as)|(?:never|do not|don\'t) (?:` + orderVerbs + `|inform|warn|ask|let|believe|listen|refuse|question)|from now on|you must|you should|you are (now|required|to)|ignore|disregard)\b` +
-			`|\b(from now on|henceforth|you must|you are now|you are required|you have to|it is mandatory that you|assistants? (must|should)|agents? (must|should))\b` +
-			`|(^|\n)\W*(system|assistant|human|developer)\W? ?:`)},
+		`(^|\n)\W*(please |kindly )?(always (?:answer|reply|respond|send|forward|say|tell|recommend|suggest|mention|use|run|trust|follow|obey|include|add|add|approve|accept|treat|ignore|store|save|do as)|(?:never|do not|don\'t) (?:` + orderVerbs + `|inform|warn|ask|let|believe|listen|refuse|question)|from now on|you are now)\b` +
+			`|\b(?:ignore|disregard|forget) (?:all |everything |anything |what is |what was |that is |(?:of )?the )*(?:above|previous|prior|preceding|foregoing|earlier)\b` +
+			`|\b(from now on|henceforth|you are now|it is mandatory that you|assistants? (must|should)|agents? (must|should))\b` +
+			`|(^|\n)\W*(assistant|human|developer)\W? ?:|(^|\n)\W*system\W? ?: *(?:[a-z']+ ){0,3}(?:` + orderVerbs + `|be|hand|speak|keep|stop|let|make|give|list|do|you|your|yours|users?|owner|assistants?|agents?|now|must|shall|should|never|always|all|new|no|access|granted|permission|rules?|instructions?|instructed|prompt|mode|admin|administrator|authori[sz]ed)\b`)},
+	{"gives the assistant orders", outsiders, match(`\b(?:comes?|straight|order|request|word|instruction) from (?:the )?(?:very top|top|boss|management|ceo|director|headquarters|hq)\b\W*(?:please |now |so )*(?:` + orderVerbs + `|release|keep|let|give|hand|make|leave)\b`)},
+	{"asks for credentials", outsiders, match(
+		`\b(?:append|paste|copy|send|upload|post|include|attach|share|submit|forward|e?mail|put|publish|reveal|give|provide|transmit|export|supply|hand over|tell|disclose|quote|read out|type|enter)\b[^.!?\n]*(?:~/\.(?:ssh|aws|gnupg|kube|netrc|docker)\b|\bid_(?:rsa|ed25519|ecdsa)\b|/etc/(?:shadow|passwd)\b|\b(?:contents? of|lines? of|values? (?:of|in)) \S*\.env\b|\bwallet\.dat\b|\bprivate keys?\b|\b(?:seed|recovery|backup) (?:phrase|words|codes?)\b|\bsession (?:cookies?|tokens?)\b|\b(?:saved|stored|browser'?s?) (?:cookies|passwords?|logins?|credentials)\b|\bpassword (?:store|vault|manager|database)\b|\bone[- ]time (?:codes?|passwords?|pins?)\b)`)},
 	{"grants authority", outsiders, grantsAuthority},
 }
 
@@ -72,7 +80,8 @@ var grantsAuthority = match(
 	`\b(pre-?approv\w+|pre-?authori[sz]\w+|auto-?approv\w+|blanket (approval|permission|consent)|standing approval)` +
 		`|\b(you|assistant|agent|bot)('re| are| is|'s)? (now )?(authori[sz]ed|allowed|permitted|cleared|free) to\b` +
 		`|\b(authori[sz]es?|authori[sz]ed|approves?|approved|permits?|consents? to|consented to|waives?|waived|waiving)\b[^.]{0,60}\b(assistant|agent|you|purchases?|payments?|transfers?|wires?|orders|reviews?|checks?|sharing|reporting|calls?|confirmation|limits?)\b` +
-		`|\b(skip|bypass|without|no need for|disable)\b( \w+){0,2} (code review|reviews?|approval|confirmation|permission|authori[sz]ation|asking( me)?|sign-?off)\b` +
+		`|\b(skip|bypass|without|no need for|disable)\b( \w+){0,2} (code review|reviews?|approval|confirmation|permission|authori[sz]ation|asking me|sign-?off)\b` +
+		`|\b(?:pay|send|transfer|wire|share|delete|erase|book|buy|order|approve|sign|publish|post|deploy|merge|access|enter|spend|run|execute|install|forward|change|answer|act|move|withdraw)\w*\b[^.!?\n]*\bwithout( \w+){0,2} asking\b` +
 		`|\bno need to (ask|check|confirm)\b`)
 
 // hostile returns why text must not become a memory of that trust without a
@@ -94,7 +103,7 @@ func hostile(text string, trust memory.Trust) string {
 	if jumbled(text) {
 		return "asks to ignore instructions"
 	}
-	for _, inner := range decoded(text, maxLayers) {
+	for _, inner := range append(decoded(text, maxLayers), unscrambled(text)...) {
 		if steering(inner, trust) != "" || jumbled(inner) {
 			return "holds encoded orders"
 		}
@@ -140,7 +149,7 @@ func Suspect(text string) string {
 	if inTongues(text, true) != "" || jumbled(text) {
 		return "asks to ignore instructions"
 	}
-	for _, inner := range decoded(text, maxLayers) {
+	for _, inner := range append(decoded(text, maxLayers), unscrambled(text)...) {
 		if steering(inner, memory.TrustUser) != "" || jumbled(inner) {
 			return "holds encoded orders"
 		}
