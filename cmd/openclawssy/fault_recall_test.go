@@ -106,10 +106,10 @@ func alonePart(dir string, ack func(string) error) error {
 type lateness struct {
 	stop atomic.Bool
 	done chan struct{}
-	all  []late
+	all  []delay
 }
 
-type late struct {
+type delay struct {
 	at time.Time // when it woke
 	by time.Duration
 }
@@ -124,7 +124,7 @@ func watchLateness() *lateness {
 			began := time.Now()
 			time.Sleep(nap)
 			now := time.Now()
-			l.all = append(l.all, late{now, now.Sub(began) - nap})
+			l.all = append(l.all, delay{now, now.Sub(began) - nap})
 		}
 	}()
 	return l
@@ -139,7 +139,7 @@ func (l *lateness) end() {
 // after end only.
 func (l *lateness) during(from, to time.Time) time.Duration {
 	sum := time.Duration(0)
-	first, _ := slices.BinarySearchFunc(l.all, from, func(x late, t time.Time) int { return x.at.Compare(t) })
+	first, _ := slices.BinarySearchFunc(l.all, from, func(x delay, t time.Time) int { return x.at.Compare(t) })
 	for _, x := range l.all[first:] {
 		sum += max(0, x.by)
 		if x.at.After(to) {
