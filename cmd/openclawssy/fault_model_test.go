@@ -72,7 +72,7 @@ func (f *modelFaults) timed(where string, do func() error) error {
 	f.slowest = max(f.slowest, took)
 	f.mu.Unlock()
 	if took > modelLimit {
-		f.note(late, "%s took %s", where, took)
+		f.note(overran, "%s took %s", where, took)
 	}
 	return err
 }
@@ -81,7 +81,7 @@ const (
 	lost      = "lost, distilled twice or never"
 	moved     = "cursor moved wrongly"
 	unfit     = "items that break a rule"
-	late      = "calls over their deadline"
+	overran   = "calls over their deadline"
 	untyped   = "errors without a kind"
 	leaked    = "secrets of replies on disk"
 	unmended  = "not mended by a model that answers again"
@@ -133,7 +133,7 @@ func TestFaultF6(t *testing.T) {
 	r.Count("reply types at a checkpoint and at a turn", len(chats[:r.N(len(chats))]))
 	r.Count("at vectors", len(embeds[:r.N(len(embeds))]))
 	r.Count("at random", mixed)
-	for _, kind := range []string{lost, moved, unfit, late, untyped, leaked, unmended, blinded, misplaced} {
+	for _, kind := range []string{lost, moved, unfit, overran, untyped, leaked, unmended, blinded, misplaced} {
 		r.Zero(kind, f.wrong[kind])
 	}
 	r.Zero("requests to another host", int(strays.Load()))

@@ -26,8 +26,9 @@ import (
 	"github.com/openclawssy/openclawssy/internal/judge/fault"
 )
 
-// patience is how long a row may take before it counts as hung.
-const patience = 15 * time.Minute
+// patience is how long a row may take before it counts as hung, on a machine that
+// is busy with other things too.
+const patience = 30 * time.Minute
 
 func main() {
 	rows := flag.String("rows", "", "only these rows, such as F1,F4; all if empty")
