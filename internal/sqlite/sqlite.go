@@ -227,12 +227,28 @@ func (d *DB) View(ctx context.Context, fn func(*sql.Tx) error) error {
 
 // ended adds the end of ctx to what a transaction says that it has rolled back: the
 // driver's own words for that depend on the statement that met it, and callers
-// must know work that was stopped from work that failed.
+// must know work that was stopped from work that failed. What they say of a row that
+// could not be read for that reason is no damage, unless the driver says so itself.
 func ended(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	if errors.Is(err, memory.ErrCorrupt) && !errors.Is(classify(rootOf(err)), memory.ErrCorrupt) {
+		return fmt.Errorf("%w: %v", ctx.Err(), err)
+	}
+	if !errors.Is(err, ctx.Err()) {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
 	return err
+}
+
+// rootOf returns the driver's error in err; nil where there is none.
+func rootOf(err error) error {
+	var e driver.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return nil
 }
 
 // rollback ends tx. A context that ran out has already rolled it back.

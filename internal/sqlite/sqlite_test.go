@@ -242,3 +242,27 @@ func TestStoppedWorkSaysSo(t *testing.T) {
 		t.Errorf("rolled back by its own work: %v", err)
 	}
 }
+
+// Whoever reads rows takes what it cannot read for damage. Where its time has run
+// out meanwhile, it is none.
+func TestWorkThatWasStoppedIsNoDamage(t *testing.T) {
+	db, err := Open(context.Background(), filepath.Join(t.TempDir(), "a.db"), Options{Migrations: migrations(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for name, do := range map[string]func(context.Context, func(*sql.Tx) error) error{"view": db.View, "update": db.Update} {
+		ctx, cancel := context.WithCancel(context.Background())
+		err := do(ctx, func(*sql.Tx) error {
+			cancel()
+			return memory.Errorf(memory.ErrCorrupt, "read a row: %w", ctx.Err())
+		})
+		if errors.Is(err, memory.ErrCorrupt) || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s that was stopped: %v", name, err)
+		}
+		err = do(context.Background(), func(*sql.Tx) error { return memory.Errorf(memory.ErrCorrupt, "read a row: a bit has changed") })
+		if !errors.Is(err, memory.ErrCorrupt) {
+			t.Errorf("%s of damage: %v", name, err)
+		}
+	}
+}

@@ -309,3 +309,29 @@ func holdLease(t *testing.T, dir string) {
 	fmt.Println("held")
 	select {}
 }
+
+// A reader that runs out of time between two rows has met no damage.
+func TestOutOfTimeIsNoDamage(t *testing.T) {
+	dir, l := t.TempDir(), &memLog{}
+	s := open(t, dir, l)
+	in := Imported{Why: "much"}
+	for n := range 500 {
+		in.Put = append(in.Put, Entry{Item: memory.Item{ID: fmt.Sprint("mem_", n), Kind: memory.KindFact, Title: fmt.Sprint("number ", n), Content: fmt.Sprint("The number is ", n, "."), Importance: 3,
+			Confidence: .9, Status: memory.Active, Trust: memory.TrustUser, Evidence: []memory.Evidence{}}})
+	}
+	if _, err := s.Import(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	all := 0
+	for i := range 400 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*10*time.Microsecond)
+		_, err := s.List(ctx, ListRequest{Status: "all", Limit: &all})
+		cancel()
+		if errors.Is(err, memory.ErrCorrupt) || s.Damaged() {
+			t.Fatalf("after %d0 µs: %v", i, err)
+		}
+	}
+	if there, err := exists(filepath.Join(dir, suspectName)); err != nil || there {
+		t.Errorf("the database is marked to be rebuilt: %v, %v", there, err)
+	}
+}
