@@ -13,7 +13,7 @@ func Matrix() []Row {
 		{ID: "F7", Title: "secrets planted by every entry, then every byte read", Package: "cmd/openclawssy", Lane: Disk},
 		{ID: "F8", Title: "hostile ids, paths, trees and links by every entry", Package: "cmd/openclawssy", Lane: CPU},
 		{ID: "F9", Title: "a burst of a million events over 256 agents, on a slow disk", Package: "cmd/openclawssy", Lane: Disk},
-		{ID: "F10", Title: "90 days of the schedule", Package: "cmd/openclawssy", Lane: CPU},
+		{ID: "F10", Title: "days and seasons of the schedule: clocks that jump, summer time, a job that hangs, one that panics", Package: "cmd/openclawssy", Lane: CPU},
 		{ID: "F11", Title: "recall beside whoever locks, vacuums, stops and deletes", Package: "cmd/openclawssy", Lane: Alone},
 		{ID: "F12", Title: "HTTP and MCP abuse", Package: "cmd/openclawssy", Lane: Disk},
 		{ID: "F13", Title: "fuzzing of every parser", Package: "cmd/openclawssy", Lane: CPU},
