@@ -13,7 +13,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BIN := bin/openclawssy
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-.PHONY: help build run test race fault lint fmt bench docs clean tools
+.PHONY: help build run test race fault soak lint fmt bench docs clean tools
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -40,6 +40,11 @@ race: tools ## the same under the race detector
 SCALE ?= 100
 fault: tools ## the fault matrix: about 10 minutes; ROWS=F1,F4 SCALE=5 for less
 	$(GO) run ./internal/judge/fault/matrix -results bin/fault -scale $(SCALE) -rows '$(ROWS)' $(if $(STRICT),-strict)
+
+SOAK ?= 10m
+soak: tools ## everything at once on one home, for SOAK=10m: memory, latency, what was lost
+	@[ "$$(uname)" = Linux ] || { echo 'make soak needs Linux.' >&2; exit 1; }
+	SOAK=$(SOAK) $(GO) test -tags=$(FAULT_TAGS) -count=1 -timeout 0 -run '^TestSoak$$' -v ./cmd/openclawssy
 
 lint: tools ## format, vet, staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "run make fmt; not formatted:"; echo "$$unformatted"; exit 1; fi

@@ -389,6 +389,9 @@ func (l *lifetime) examine(ctx context.Context, o *told, drain bool) (examined, 
 	by := map[string]string{} // word -> event
 	word := regexp.MustCompile(`^I keep the ([a-z]+) in`)
 	for _, e := range h.Events {
+		if _, gone := e.Erased(); gone {
+			truth.Forget(e.ID) // it was distilled or not; nobody can tell
+		}
 		if m := word.FindStringSubmatch(e.Text); m != nil && e.Type == memory.UserMessage {
 			if other := by[m[1]]; other != "" {
 				return examined{Findings: judge.Findings{judge.Duplicated: {fmt.Sprintf("%s in %s and %s", m[1], other, e.ID)}}}, nil
@@ -486,7 +489,7 @@ func doctored(ctx context.Context, home string, now func() time.Time) error {
 // belongs are the files that a home may have, from its root.
 var belongs = regexp.MustCompile(`^(config\.yaml|redact\.key|redact\.key\.lock|spend(-embeddings)?\.json(\.lock)?|scheduler/[a-z]+\.(json|json\.prev|lock)|` +
 	`agents/[a-z0-9-]+/(vitals\.json(\.lock)?|import\.lock|erase\.lock|sessions/[^/]+\.(json|lock)|runs/[^/]+/[a-z.]+|audit/[0-9-]+\.jsonl(\.lock)?|` +
-	`memory/(events/([0-9-]+\.jsonl(\.zst)?|[a-z.]+|[0-9-]+\.jsonl(\.[0-9]+)?\.torn)|[a-z]+\.db(-wal|-shm)?|[a-z.-]*lock|memory\.open|graph\.json(\.journal)?|graph\.json\.[a-z-]+|checkpoints/(checkpoint-|replies/)[^/]+\.json|reports/weekly-[^/]+)))$`)
+	`memory/(events/([0-9-]+\.jsonl(\.zst)?|[a-z.]+|[0-9-]+\.jsonl(\.[0-9]+)?\.torn)|[a-z]+\.db(-wal|-shm)?|[a-z.-]*lock|memory\.open|graph\.json(\.journal)?|graph\.json\.[a-z-]+|checkpoints/(checkpoint-|replies/)[^/]+\.json|reports/weekly-[^/]+|erasures/erasure-[^/]+\.json)))$`)
 
 // litter are the files of a home that are no part of it, and those that others
 // than their owner may read.
