@@ -425,6 +425,23 @@ func IsDatabase(path string) (bool, error) {
 	return err == nil && string(head) == magic, errors.Join(err, f.Close())
 }
 
+// RowError is the error of a row of a database that cannot be scanned: ErrCorrupt, but
+// for the end of a context, which closes the rows between one and the next.
+func RowError(err error, of string) error {
+	if isEnd(err) {
+		return err
+	}
+	return memory.Errorf(memory.ErrCorrupt, "read a row of %s: %w", of, err)
+}
+
+// Damage reports whether err says that a database is damaged. What was cut off by the
+// end of a context tells nothing of that.
+func Damage(err error) bool { return errors.Is(err, memory.ErrCorrupt) && !isEnd(err) }
+
+func isEnd(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
 // Classify wraps an error of the driver in the kind that it stands for.
 func Classify(err error) error { return classify(err) }
 

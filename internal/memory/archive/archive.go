@@ -64,7 +64,7 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	s := &Store{path: path, opts: opts, mostPostings: maxPostings}
 	s.forget()
 	err := s.open(ctx)
-	if errors.Is(err, memory.ErrCorrupt) && !opts.ReadOnly {
+	if sqlite.Damage(err) && !opts.ReadOnly {
 		err = s.replace(ctx)
 	}
 	if err != nil {

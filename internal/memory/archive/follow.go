@@ -12,6 +12,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/llm"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/text"
+	"github.com/openclawssy/openclawssy/internal/sqlite"
 )
 
 // source is the event log: events after a cursor, oldest first, and the cursor
@@ -34,7 +35,7 @@ func (s *Store) Follow(ctx context.Context, src source) (int, error) {
 		return 0, fmt.Errorf("follow events: %w", err)
 	}
 	n, err := s.follow(ctx, src)
-	if errors.Is(err, memory.ErrCorrupt) && !errors.As(err, new(*sourceError)) && !s.opts.ReadOnly {
+	if sqlite.Damage(err) && !errors.As(err, new(*sourceError)) && !s.opts.ReadOnly {
 		if err := s.setAside(ctx); err != nil {
 			return n, fmt.Errorf("follow events: %w", err)
 		}

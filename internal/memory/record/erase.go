@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/sqlite"
 )
 
 // Erase deletes the records, the records set aside as duplicates and the patterns
@@ -57,7 +57,7 @@ func hits(ctx context.Context, tx *sql.Tx, query string, hit func([]byte) bool) 
 		var key any
 		var text []byte
 		if err := rows.Scan(&key, &text); err != nil {
-			return nil, memory.Errorf(memory.ErrCorrupt, "read a record: %w", err)
+			return nil, sqlite.RowError(err, "records")
 		}
 		if hit(text) {
 			keys = append(keys, key)

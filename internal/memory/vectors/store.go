@@ -93,7 +93,7 @@ type loaded struct {
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	s := &Store{path: path, opts: o}
 	err := s.open(ctx)
-	if errors.Is(err, memory.ErrCorrupt) && !o.ReadOnly {
+	if sqlite.Damage(err) && !o.ReadOnly {
 		aside := path + ".corrupt-" + o.Now().UTC().Format("20060102T150405.000Z")
 		for _, suffix := range []string{"", "-wal", "-shm"} {
 			if err := os.Rename(path+suffix, aside+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {

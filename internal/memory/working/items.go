@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/sqlite"
 )
 
 // querier is a transaction or a pool, for statements that only read.
@@ -125,7 +126,7 @@ func scanRow(scan func(...any) error) (r *row, sum int64, err error) {
 		&it.Trust, &r.validFrom, &r.validTo, &it.Supersedes, &it.SupersededBy, &it.Version, &r.provisional, &it.Reason, &r.metadata,
 		&r.verify, &r.verifiedAt, &sum)
 	if err != nil {
-		return nil, 0, memory.Errorf(memory.ErrCorrupt, "read a row of %s: %w", fileName, err)
+		return nil, 0, sqlite.RowError(err, fileName)
 	}
 	it.Handle, it.Provisional, it.Evidence = handleOf(r.number), r.provisional, []memory.Evidence{}
 	it.CreatedAt, it.UpdatedAt = time.UnixMilli(r.created).UTC(), time.UnixMilli(r.updated).UTC()
@@ -203,7 +204,7 @@ func attachEvidence(ctx context.Context, q querier, loaded []*row) error {
 		var n int64
 		var ev memory.Evidence
 		if err := rows.Scan(&n, &ev.EventID, &ev.SourceID, &ev.Seq, &ev.Quote); err != nil {
-			return memory.Errorf(memory.ErrCorrupt, "read a row of %s: %w", fileName, err)
+			return sqlite.RowError(err, fileName)
 		}
 		r := at[n]
 		if r == nil {

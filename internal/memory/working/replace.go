@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/sqlite"
 )
 
@@ -94,7 +93,7 @@ func dumpTable(ctx context.Context, tx *sql.Tx, table string, row func(table, li
 	}
 	for rows.Next() {
 		if err := rows.Scan(into...); err != nil {
-			return memory.Errorf(memory.ErrCorrupt, "read a row of %s: %w", table, err)
+			return sqlite.RowError(err, table)
 		}
 		if err := row(table, fmt.Sprint(values...)); err != nil {
 			return err

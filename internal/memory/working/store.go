@@ -111,7 +111,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	case errors.As(err, &logged), errors.Is(err, memory.ErrUnavailable):
 		why := err.Error()
 		s.behind.Store(&why)
-	case errors.Is(err, memory.ErrCorrupt):
+	case sqlite.Damage(err):
 		return reopen(ctx, s)
 	default:
 		return nil, errors.Join(fmt.Errorf("open working memory of %s: %w", opts.Agent, err), s.Close())
@@ -242,7 +242,7 @@ func (s *Store) openAlone(ctx context.Context) error {
 	if err == nil && unclean {
 		err = s.db.Check(ctx, false)
 	}
-	if errors.Is(err, memory.ErrCorrupt) {
+	if sqlite.Damage(err) {
 		return s.rebuild(ctx)
 	}
 	return err
@@ -317,7 +317,7 @@ func (s *Store) update(ctx context.Context, fn func(*sql.Tx) error) error {
 // noticed leaves a mark where err says that the database is damaged, so that it
 // is rebuilt when it is opened next.
 func (s *Store) noticed(err error) error {
-	if !errors.Is(err, memory.ErrCorrupt) {
+	if !sqlite.Damage(err) {
 		return err
 	}
 	s.damaged.Store(true)
