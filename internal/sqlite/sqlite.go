@@ -44,7 +44,9 @@ type Options struct {
 	// has written to since it was closed. It is for a look: a process that opens the
 	// database for writing meanwhile is not noticed.
 	Traceless bool
-	// CacheKiB is SQLite's page cache for each connection; 2048 if zero.
+	// CacheKiB is SQLite's page cache of a connection; 2048 if zero. The readers
+	// beside a writer have a quarter each: they are many, and what they read again and
+	// again are the upper pages of the trees.
 	CacheKiB int
 }
 
@@ -163,7 +165,11 @@ const cachedStatements = 32
 func dsn(path string, opts Options, reader bool) string {
 	q := url.Values{}
 	q.Set("_busy_timeout", strconv.FormatInt(opts.Busy.Milliseconds(), 10))
-	q.Set("_cache_size", strconv.Itoa(-opts.CacheKiB))
+	cache := opts.CacheKiB
+	if reader && !opts.ReadOnly {
+		cache /= 4
+	}
+	q.Set("_cache_size", strconv.Itoa(-cache))
 	q.Set("_foreign_keys", "1")
 	q.Set("_stmt_cache_size", strconv.Itoa(cachedStatements))
 	switch {
