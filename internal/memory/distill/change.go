@@ -83,7 +83,7 @@ func (n *notebook) compare(old, fresh *known, d *draft, lower string, gone map[s
 	c := &comparison{old: old, fresh: fresh, draft: d, lower: lower, gone: len(gone) > 0, corrects: correctsLast.MatchString(lower)}
 	shared, apart, named := 0, 0, 0 // in tenths: sums of integers do not depend on the order of a map
 	for s := range fresh.stems {
-		if old.stems[s] && !isFigure(s) && !unitStems[s] {
+		if old.stems[s] && !isFigure(s) && !unitStems[s] && !changeStems[s] {
 			shared += n.rarity(s)
 			if !gone[s] {
 				apart += n.rarity(s)
@@ -110,6 +110,18 @@ func (n *notebook) compare(old, fresh *known, d *draft, lower string, gone map[s
 		c.slots = 0
 	}
 	return c
+}
+
+// changeStems are those of words that tell of a change, of whatever it is: two
+// things that moved have nothing in common for that.
+var changeStems = stemmed(`moved moving switched switching changed changing pushed postponed rescheduled delayed cancelled stopped quit replaced dropped sold`)
+
+func stemmed(words string) map[string]bool {
+	stems := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		stems[text.Stem(w)] = true
+	}
+	return stems
 }
 
 // sum adds up the bonds of a comparison.
@@ -144,6 +156,12 @@ var bonds = []struct {
 	{"an amount of something else", -3, func(c *comparison) bool {
 		return c.shared >= 1 && otherAmount(c.fresh, c.old) && otherThing(c.fresh, c.old)
 	}},
+	{"another time of day", 2, func(c *comparison) bool {
+		return c.shared >= 1 && c.fresh.clock != "" && c.old.clock != "" && c.fresh.clock != c.old.clock
+	}},
+	{"allows what was not allowed", 1.5, func(c *comparison) bool {
+		return c.shared >= 1 && allows.MatchString(c.lower) && forbids.MatchString(strings.ToLower(c.old.content))
+	}},
 	{"is of another age", 3, func(c *comparison) bool {
 		return c.shared >= 1 && c.fresh.age != "" && c.old.age != "" && c.fresh.age != c.old.age
 	}},
@@ -152,6 +170,10 @@ var bonds = []struct {
 	{"goes over to something with a name", 2, func(c *comparison) bool {
 		return c.shared >= 1 && c.old.kind != memory.KindPerson && switchesTo.MatchString(c.draft.text())
 	}},
+	{"names as the new what the item says already", -3, func(c *comparison) bool {
+		m := switchesTo.FindStringSubmatch(c.draft.text())
+		return m != nil && c.named == 0 && c.old.stems[text.Stem(strings.ToLower(m[1]))]
+	}},
 	{"names the old value, and more", .5, func(c *comparison) bool { return c.named >= 1 && (c.apart >= 1 || c.byName) }},
 	{"names another old value", -1, func(c *comparison) bool { return c.gone && c.named == 0 }},
 	{"corrects what was said just before", 3, func(c *comparison) bool {
@@ -159,6 +181,7 @@ var bonds = []struct {
 		figures := c.shared >= 1 && len(c.fresh.numbers) > 0 && len(c.old.numbers) > 0 || otherAmount(c.fresh, c.old)
 		return c.corrects && c.old.turn >= 0 && 0 < near && near <= 2 && (c.days() || figures)
 	}},
+	{"decides the other way in the next breath", 3, (*comparison).reverses},
 	{"ends a fault", 1.5, func(c *comparison) bool {
 		return endsFault.MatchString(c.lower) && (c.old.kind == memory.KindIssue && c.shared >= 1 || c.old.kind == memory.KindFact && c.shared >= 2)
 	}},
@@ -185,6 +208,14 @@ var bonds = []struct {
 		near := c.fresh.turn - c.old.turn
 		return c.old.turn >= 0 && near <= 1 && (c.old.renews || near == 0) && !c.corrects
 	}},
+}
+
+// reverses reports a decision in place of one made just before: no wait, we take the
+// other after all. The two need not have a word in common.
+func (c *comparison) reverses() bool {
+	near := c.fresh.turn - c.old.turn
+	decisions := c.old.kind == memory.KindDecision && c.fresh.kind == memory.KindDecision
+	return decisions && c.old.turn >= 0 && 0 < near && near <= 2 && (c.corrects || strings.Contains(c.lower, "after all"))
 }
 
 // days reports that both name a day.
@@ -230,11 +261,16 @@ var (
 	endsFault = match(`\b(?:fix is in|fixed|resolved|solved|repaired|patched|closed|sorted|done|works (?:again|now|fine)|no more|gone|behoben|went from|passes|green again)\b`)
 )
 
+var (
+	allows  = match(`\b(?:is|are|'s|'re) (?:fine|ok|okay|allowed|safe|possible) (?:again|now|too)\b|\b(?:can|may) .{1,30} again\b`)
+	forbids = match(`\b(?:no|not|never|avoid|without|can't|cannot|mustn't|shouldn't|banned|forbidden|until)\b`)
+)
+
 // strongCue says by itself that something held before.
 var strongCue = match(`\b(?:from now on|no longer|any ?more|instead|is off|moved|changed|pushed|cancell?ed|quit|gave up|given up|stopped|now\b.{1,40}\bnot|not\b.{1,40}\bnow|take .{1,20} back|after all|change of plans?|scratch|put (?:back|off|forward)|called off|rescheduled|postponed|fell through|new date)\b`)
 
 // switchesTo changes over to something with a name of its own.
-var switchesTo = match(`\b(?:going|moving|switching|migrating|changing|moved|switched|migrated|went) (?:over )?(?:(?:off|away from|from) \S+ )?to (?:the )?\p{Lu}`)
+var switchesTo = match(`\b(?:going|moving|switching|migrating|changing|moved|switched|migrated|went) (?:over )?(?:(?:off|away from|from) \S+ )?to (?:the )?(\p{Lu}[\pL\d]*)`)
 
 // correctsLast opens a correction of what was said just before.
 var correctsLast = match(`\bactually,? (?:no\b|it|that|they|he|she|make)|\b(?:correction|scratch that|no,? wait|wait,? no|hmm,? no|sorry,? it's|i mean|make (?:it|that)|i was wrong|my mistake|take .{1,20} back)\b|\b(?:it's|it is) .{1,30} now\b|\bnow (?:it|that|this)(?:'s| is| takes| needs| runs)\b|^(?:tried|tested|measured|timed|repeated|redid|reran) (?:it|that|this)\b`)

@@ -87,7 +87,10 @@ func (c *comparison) corrected(gone map[string]bool) (old, kept []string) {
 		bond[i] = c.bond(u.text, gone)
 		most = max(most, bond[i])
 	}
-	if most <= 0 {
+	switch {
+	case most <= 0 && c.reverses():
+		return []string{strings.TrimRight(bodyOf(c.old.content), ".!;: ")}, nil
+	case most <= 0:
 		return nil, nil
 	}
 	stands := false // the unit that the next one may hang on

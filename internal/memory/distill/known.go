@@ -22,6 +22,7 @@ type known struct {
 	weekdays string
 	kin      string // whose it is, where that is said by kinship
 	hasDay   bool
+	clock    string // a time of day
 	ours     bool   // speaks of the user or of "us"
 	renews   bool   // replaced another item itself
 	age      string // of somebody, as said
@@ -50,6 +51,7 @@ func newKnown(ref, title, content, kind string, at time.Time, turn int) *known {
 	body = thousands.ReplaceAllString(resolvedDate.ReplaceAllString(body, ""), "$1$2")
 	k := &known{ref: ref, title: title, content: content, kind: kind, turn: turn, stems: stemsOf(body), slots: slotsOf(body), kin: kinOf(body), weekdays: weekdaysOf(body), numbers: map[string]bool{}}
 	k.hasDay = len(daysOf(body, at)) > 0
+	k.clock = clockOf(body)
 	k.ours = ownWords.MatchString(body)
 	if m := ageForm.FindStringSubmatch(strings.ToLower(body)); m != nil {
 		k.age = m[1] + m[2] + m[3]
@@ -69,6 +71,9 @@ func newKnown(ref, title, content, kind string, at time.Time, turn int) *known {
 var ageForm = match(`\b(?:turn(?:ed|s|ing)|(?:s?he|they)(?:['’]s| is|['’]re| are)|aged?) (?:now |already )?(` + countWords + `)(?:[,.!;)]|$| (?:yesterday|today|tomorrow|now|on|last|next|in|this|years? old)\b)|\bis (?:now |already )?(` + countWords + `) years? old\b|\b(` + countWords + `)[- ]years?[- ]old\b`)
 
 const countWords = `\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety`
+
+// clockTime is a time of day.
+var clockTime = match(`(?i)\b(?:[01]?\d|2[0-3])(?:[:.][0-5]\d(?: ?[ap]m)?| ?[ap]m)\b`)
 
 // resolvedDate is what dated adds.
 var resolvedDate = match(` \(\d{4}-\d{2}-\d{2}\)`)
@@ -154,6 +159,9 @@ func addAmounts(amounts map[string]string, words []string) {
 		}
 		before := i - 1
 		if before > 0 && (words[before] == "version" || words[before] == "release" || words[before] == "v") {
+			before--
+		}
+		if before > 0 && words[before] == "to" { // EKS to 1.31
 			before--
 		}
 		for _, j := range []int{before, i + 1} {
@@ -310,6 +318,12 @@ func (n *notebook) repeated(content string, kind string, at time.Time) *known {
 	if len(fresh.stems) < 2 {
 		return nil
 	}
+	topics := 0
+	for s := range fresh.stems {
+		if !isFigure(s) {
+			topics++
+		}
+	}
 	var best *known
 	most := sameFrom
 	for _, k := range n.items {
@@ -324,6 +338,9 @@ func (n *notebook) repeated(content string, kind string, at time.Time) *known {
 			news = news || !k.numbers[num]
 		}
 		news = news || namesAnother(k, fresh)
+		if topics == 1 && 2*shared <= len(k.stems) {
+			continue // one word and a figure in common with a text of much else
+		}
 		if share := float64(shared) / float64(len(fresh.stems)); !news && share >= most {
 			best, most = k, share
 		}
@@ -354,3 +371,12 @@ func somebodyElse(content string) bool {
 }
 
 func newRef(i int) string { return "new:" + strconv.Itoa(i) }
+
+// clockOf returns the first time of day that the text gives, or "".
+func clockOf(s string) string {
+	at := clockTime.FindStringIndex(s)
+	if at == nil {
+		return ""
+	}
+	return strings.ToLower(s[at[0]:at[1]])
+}

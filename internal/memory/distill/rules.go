@@ -51,7 +51,7 @@ type reading struct {
 // keep adds a draft to the reply: as a repetition, as a replacement, or as new.
 func (r *reading) keep(d *draft, turn int) {
 	content := d.content()
-	if len(stemsOf(content)) == 0 && !isUnspaced(content) {
+	if len(stemsOf(content)) == 0 && weekdaysOf(content) == "" && !isUnspaced(content) {
 		return
 	}
 	item := NewItem{Kind: d.kind, Importance: d.importance, Confidence: d.confidence, Evidence: d.evidence()}

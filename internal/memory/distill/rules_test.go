@@ -237,6 +237,11 @@ var replacements = [][2]string{
 	{"The dump of the archive takes 4 h 10 min.", "tried it: 1 h 55 min"},
 	{"My knee is bad, no hikes longer than three hours.", "My knee is healed, hikes up to seven hours are fine."},
 	{"I do the early shifts at the bakery every second week, so don't call me after 8 pm then.", "I quit the early shifts at the bakery, I'm in the office now."},
+	{"Choir practice is at 7:30 pm.", "Choir practice moves to 8:15 pm from next month."},
+	{"Our build takes 31 minutes.", "Odile got the build down to 12 minutes."},
+	{"Our mail server runs on Postfix 3.5.", "We bumped Postfix to 3.9 on Sunday."},
+	{"The dentist told me no nuts until April.", "The dentist says nuts are fine again."},
+	{"My marathon target is sub 3:50.", "Sub 4:05 is more realistic for the marathon, let's plan for that."},
 	{"Login fails on Safari with error 403.", "The Safari login bug is fixed in 2.3.1."},
 }
 
@@ -251,6 +256,9 @@ var coexisting = [][2]string{
 	{"Tuesday is bin day.", "Yoga's on Thursday now, Kim changed it."},
 	{"Never deploy on Fridays.", "I moved my dentist to Friday the 12th of June."},
 	{"Jonas is my brother, he's a nurse.", "Jonas bought a boat in Kiel last week."},
+	{"The plumber moved it to Tuesday at 11.", "We used to live in Cork but moved to Derry in 2016."},
+	{"I run a print shop in Derry with my brother Con.", "We used to be in Cork but moved to Derry in 2016."},
+	{"Sub 4:05 is more realistic for the marathon, let's plan for that.", "No more than 4 sessions a week please, when you plan for me."},
 	{"The flat in Graz costs 900 euro a month.", "We booked a cottage in Styria for 700 euro in July."},
 }
 
@@ -501,5 +509,22 @@ func TestDifferentPeopleStayApart(t *testing.T) {
 	r := read(t, talk("u: My friend Ana lives in the old harbour.", "a: ok", "u: Ana lives in the old harbour, my friend."))
 	if len(r.NewItems) != 2 || r.NewItems[0].Content != r.NewItems[1].Content {
 		t.Errorf("said again: %+v", r.NewItems)
+	}
+}
+
+// TestRulesOfWhatWasSaidInTheLastBreath: a decision taken back at once, a thing that
+// happens every week though its words say little, a month that no day follows.
+func TestRulesOfWhatWasSaidInTheLastBreath(t *testing.T) {
+	r := read(t, talk("u: we decided to use kiwi instead of mango for the sorbet", "a: Noted.", "u: no wait, we're going with papaya after all", "a: Noted."))
+	if !slices.ContainsFunc(r.NewItems, func(n NewItem) bool { return n.Supersedes != nil && strings.Contains(n.Content, "papaya") }) {
+		t.Errorf("papaya is not in place of kiwi: %+v", r.NewItems)
+	}
+	r = read(t, talk("u: My long runs are on Wednesdays.", "a: Noted."))
+	if len(r.NewItems) != 1 {
+		t.Errorf("%+v", r.NewItems)
+	}
+	r = read(t, talk("u: OK we'll trial plum cake in January, 20 a day.", "a: Noted."))
+	if len(r.NewItems) != 1 || strings.Contains(r.NewItems[0].Content, "-01-20") {
+		t.Errorf("%+v", r.NewItems)
 	}
 }

@@ -25,6 +25,9 @@ func daysOf(s string, at time.Time) []day {
 		if d.Day == 0 || d.Month == 0 {
 			continue
 		}
+		if d.Year == 0 && counted.MatchString(s[d.Start:d.End]) {
+			continue // "in January, 20 a day": no day of the month
+		}
 		if d.Year == 0 {
 			d.Year = nearestYear(d.Month, d.Day, at)
 		}
@@ -67,13 +70,15 @@ var (
 	blurred = match(`week|^in |^to(?:day|night)|^this (?:morning|afternoon|evening)`)
 	// bareDay is a day of the month without its month.
 	bareDay = match(`\b(?:the|monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?: the)? (\d{1,2})(?:st|nd|rd|th)\b`)
+	// counted is a month and a number that a comma parts, with no year behind them.
+	counted = match(`^[\pL.]+, \d{1,2}$`)
 	// goesOn shows that a number taken for a day is longer: "March: 24,500".
 	goesOn = match(`^[.,]?\d`)
 	// ofEach makes a day of the month recur; recurrence does so for weekdays.
 	ofEach     = match(`^ of (?:each|every|the) month`)
 	recurrence = match(`\b(?:prefer|always|usually|normally|every|each|weekly|never|generally|per week|a week)\b`)
 	// weekdayAhead is a weekday that is to come; plurals and "every" recur.
-	weekdayAhead = match(`\b(?:on|by|until|till|before|from|starts|coming) (monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b`)
+	weekdayAhead = match(`\b(?:on|by|until|till|before|from|starts|coming|(?:moved?|moves|pushed|postponed|shifted|rescheduled|brought forward)(?: (?:it|this|that))? to) (monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b`)
 	weekdayNames = map[string]time.Weekday{"sunday": 0, "monday": 1, "tuesday": 2, "wednesday": 3, "thursday": 4, "friday": 5, "saturday": 6}
 )
 

@@ -98,7 +98,7 @@ var (
 		umgezogen gekauft verkauft angefangen gewechselt geändert verschoben beschlossen compramos compré vendimos empecé cambiamos decidimos mudamos`)
 
 	// health words make a statement about the speaker worth keeping.
-	health = wordSet(`allergic allergy allergies intolerant intolerance asthma asthmatic diabetes diabetic coeliac celiac epilepsy epileptic migraine migraines hypertension
+	health = wordSet(`physio physiotherapist allergic allergy allergies intolerant intolerance asthma asthmatic diabetes diabetic coeliac celiac epilepsy epileptic migraine migraines hypertension
 		pregnant pregnancy vegetarian vegan pescatarian teetotal insulin inhaler epipen medication antibiotics penicillin tablets pills dose surgery operation op hip knee
 		diagnosis diagnosed anaemia anaemic blood arthritis eczema hay-fever hayfever lactose gluten nuts peanut peanuts shellfish latex fracture fractured
 		sprained vertigo thyroid cholesterol pacemaker dialysis depression anxiety adhd autism autistic dyslexic dyslexia colourblind deaf
