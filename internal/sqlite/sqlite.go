@@ -278,20 +278,36 @@ func (d *DB) Exec(ctx context.Context, query string, args ...any) error {
 	return classify(err)
 }
 
+// foldWithin is for how long Fold tries.
+const foldWithin = 30 * time.Second
+
 // Fold brings the write-ahead log into the file and empties it, so that no earlier
-// state of a page is left in it. ErrUnavailable where somebody is still reading one.
+// state of a page is left in it. ErrUnavailable where somebody goes on reading one,
+// for half a minute.
 func (d *DB) Fold(ctx context.Context) error {
 	if d.writer == nil {
 		return memory.Errorf(memory.ErrUnavailable, "%s is open for reading only", d.path)
 	}
-	var busy, pages, folded int
-	if err := d.writer.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &folded); err != nil {
-		return classify(err)
+	// SQLite waits for readers for as long as for any lock, and for another process
+	// that is folding not at all.
+	patience, cancel := context.WithTimeout(ctx, foldWithin)
+	defer cancel()
+	tick := time.NewTicker(busyPoll)
+	defer tick.Stop()
+	for {
+		var busy, pages, folded int
+		if err := d.writer.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &folded); err != nil {
+			return classify(err)
+		}
+		if busy == 0 {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-patience.Done():
+			return errors.Join(ctx.Err(), memory.WithHint(memory.Errorf(memory.ErrUnavailable, "the write-ahead log of %s is still being read", filepath.Base(d.path)), "try again"))
+		}
 	}
-	if busy != 0 {
-		return memory.WithHint(memory.Errorf(memory.ErrUnavailable, "the write-ahead log of %s is still being read", filepath.Base(d.path)), "try again")
-	}
-	return nil
 }
 
 // Check runs SQLite's integrity check, the quick one or the whole one, and

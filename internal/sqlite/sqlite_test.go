@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
@@ -264,5 +265,48 @@ func TestWorkThatWasStoppedIsNoDamage(t *testing.T) {
 		if !errors.Is(err, memory.ErrCorrupt) {
 			t.Errorf("%s of damage: %v", name, err)
 		}
+	}
+}
+
+// What is erased must leave the write-ahead log, so a reader is waited for, longer
+// than for any other lock.
+func TestFoldWaitsForReaders(t *testing.T) {
+	ctx, path := context.Background(), filepath.Join(t.TempDir(), "a.db")
+	db, err := Open(ctx, path, Options{Migrations: migrations(1), Busy: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	write := func() {
+		if err := db.Update(ctx, func(tx *sql.Tx) error { _, err := tx.Exec("INSERT INTO a VALUES (1)"); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write()
+	reading, goOn, read := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		read <- db.View(ctx, func(tx *sql.Tx) error {
+			var n int
+			err := tx.QueryRow("SELECT count(*) FROM a").Scan(&n)
+			close(reading)
+			<-goOn
+			return err
+		})
+	}()
+	<-reading
+	write()
+	folded := make(chan error)
+	go func() { folded <- db.Fold(ctx) }()
+	select {
+	case err := <-folded:
+		t.Errorf("it was folded under a reader: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(goOn)
+	if err := errors.Join(<-read, <-folded); err != nil {
+		t.Error(err)
+	}
+	if st, err := os.Stat(path + "-wal"); err != nil || st.Size() != 0 {
+		t.Errorf("the write-ahead log: %+v, %v", st, err)
 	}
 }
