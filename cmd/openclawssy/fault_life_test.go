@@ -233,6 +233,9 @@ func lifePart(dir string, ack func(string) error) error {
 	if err != nil {
 		return err
 	}
+	if err := l.jot(ctx, 1); err != nil { // there is something to search and export then
+		return err
+	}
 	failed := make(chan error)
 	often := func(pause time.Duration, do func(context.Context) error) {
 		go func() {
