@@ -528,3 +528,27 @@ func TestRulesOfWhatWasSaidInTheLastBreath(t *testing.T) {
 		t.Errorf("%+v", r.NewItems)
 	}
 }
+
+// TestRulesDoNotDependOnTags: the digits of a tag come from a key, and are any.
+func TestRulesDoNotDependOnTags(t *testing.T) {
+	for _, line := range []string{
+		"We got a new key for the map tiles, put it in the env file not in the code: MAPS_KEY=[REDACTED:token#TAG]",
+		"My locker at the pool is number 14, the code is [REDACTED:otp#TAG]", "The database moved to [REDACTED:url_password#TAG] on Monday.",
+	} {
+		want := ""
+		for n := 0; n < 1<<16; n += 397 {
+			tag := fmt.Sprintf("%04x", n)
+			r := read(t, talk("u: "+strings.ReplaceAll(line, "TAG", tag), "a: Noted."))
+			got := ""
+			for _, it := range r.NewItems {
+				got += strings.ReplaceAll(it.Content, tag, "TAG") + "; "
+			}
+			if n == 0 {
+				want = got
+			}
+			if got != want {
+				t.Fatalf("with %s: %q, want %q", tag, got, want)
+			}
+		}
+	}
+}

@@ -235,6 +235,10 @@ func wordsOf(text string, mask []byte) []word {
 // joins words in writing where they are two: a dash or an ellipsis between them.
 var wordJoint = match(`—|–|--|\.\.\.|…|→|->|，|、|；|：`)
 
+// tagDigits are what tells one secret from another in the tag that stands for it.
+// They depend on a key, and nothing that is made of a text may.
+var tagDigits = match(`(\[REDACTED:\w+)#[0-9a-f]{4}`)
+
 // appendWords adds the word or words of one stretch without blanks.
 func appendWords(out []word, text string, i, j int, code bool) []word {
 	if at := jointIn(text[i:j]); at != nil && !code {
@@ -253,7 +257,11 @@ func appendWords(out []word, text string, i, j int, code bool) []word {
 	if core == "" {
 		return out
 	}
-	w := word{text: core, start: start, end: start + len(core), after: text[start+len(core) : j], code: code || looksLikeCode(core)}
+	w := word{start: start, end: start + len(core), after: text[start+len(core) : j]}
+	if strings.Contains(core, "[REDACTED:") {
+		core = tagDigits.ReplaceAllString(core, "$1")
+	}
+	w.text, w.code = core, code || looksLikeCode(core)
 	w.lower = strings.ToLower(strings.ReplaceAll(core, "’", "'"))
 	return append(out, w)
 }
