@@ -52,7 +52,10 @@ func (sc *scanner) answered(c class, from, to int) int {
 	for limit := min(len(s), to+64); end < limit && strings.IndexByte("?.!:\n", s[end]) < 0; {
 		end++
 	}
-	if end >= len(s) || end == to+64 || !sc.asked(from, s[end] == '?') {
+	if end >= len(s) || end == to+64 {
+		return 0
+	}
+	if announced := s[end] == '\n' && isOneOf(announcers, strings.TrimSpace(s[to:end])); !announced && !sc.asked(from, s[end] == '?') {
 		return 0
 	}
 	p := skipSpaces(s, min(end+1, len(s)))
@@ -103,6 +106,9 @@ func (sc *scanner) asked(i int, questioned bool) bool {
 
 // otherwise are words of questions for something else than a value.
 var otherwise = setOf(`where how why when who did does has have wo warum wann wer hat où comment pourquoi quand dónde cómo por cuándo`)
+
+// announcers stand behind a name whose value is in the next line: token below.
+var announcers = setOf(`below follows attached here ↓ 👇 next`)
 
 // requests are words of a sentence that asks for something.
 var requests = setOf(`what wie cuál quel quelle welches what's whats which enter type give send tell share provide need paste confirm please repeat

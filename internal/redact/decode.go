@@ -80,6 +80,7 @@ func (sc *scanner) numberAt(i int) {
 		return
 	}
 	if end := cardAt(s, i); end > 0 {
+		sc.afterCard(end)
 		sc.add("card", i, end)
 	}
 }

@@ -4,7 +4,7 @@ import "strings"
 
 // judge tells whether the value v, which a name of class c has in syntax x, is a secret. alone: nothing follows it in its line.
 func judge(c class, v string, x syntax, quoted, alone bool) bool {
-	number := c == pin || c == national || isCombination(v)
+	number := c == pin || c == national || isCombination(v, false)
 	if isPlaceholder(v) || !quoted && (isExpression(v) || isLiteral(v) && !number) {
 		return false
 	}
@@ -17,7 +17,7 @@ func judge(c class, v string, x syntax, quoted, alone bool) bool {
 	case weak:
 		return judgeWeak(v, sh, x)
 	case pin:
-		return isCode(v, 3, 8) && (x != bare || sh.digits >= 4) && x != query
+		return (isCode(v, 3, 8) || isCombination(v, true)) && (x != bare || sh.digits >= 4) && x != query
 	case code:
 		return x == query && sh.random(len(v), 20) && sh.symbols <= 2 // the code of OAuth
 	case oneTime:
@@ -148,12 +148,20 @@ func isCode(v string, least, most int) bool {
 			return false
 		}
 	}
-	return digits >= least && digits <= most && others <= digits && (!isMeasure(strings.Trim(v, "#*"+digitsOnly)) || isCombination(v))
+	return digits >= least && digits <= most && others <= digits && (!isMeasure(strings.Trim(v, "#*"+digitsOnly)) || isCombination(v, false))
 }
 
-// isCombination tells whether v is three numbers of a lock and cannot be a date: 38-12-77.
-func isCombination(v string) bool {
-	return len(v) == 8 && v[2] == '-' && v[5] == '-' && isDigits(v[:2]+v[3:5]+v[6:]) && (v[:2] > "31" || v[3:5] > "31")
+// isCombination tells whether v is three numbers of a lock: 38-12-77. dated allows
+// those that may be a date.
+func isCombination(v string, dated bool) bool {
+	first, rest, _ := strings.Cut(v, "-")
+	second, third, _ := strings.Cut(rest, "-")
+	for _, n := range []string{first, second, third} {
+		if n == "" || len(n) > 2 || !isDigits(n) {
+			return false
+		}
+	}
+	return dated || len(first) == 2 && first > "31" || len(second) == 2 && second > "31"
 }
 
 // isSocialSecurity tells whether v has the form of the number of a person in the

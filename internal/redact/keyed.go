@@ -183,8 +183,34 @@ func (sc *scanner) takePlain(c class, p int, x syntax) int {
 	if v.next == p+maxJudged {
 		v = sc.plainValue(p, x, len(s))
 	}
-	return sc.addValue(c, v)
+	end := sc.addValue(c, v)
+	if x == spoken {
+		return sc.others(c, end)
+	}
+	return end
 }
+
+// others notes the secrets that an "or" joins to the one that ends at p: X or Y.
+func (sc *scanner) others(c class, p int) int {
+	s := sc.s
+	for range 8 {
+		at := skipBlanks(s, p)
+		end := wordEnd(s, at)
+		if at == p || !isOneOf(alternatives, s[at:end]) {
+			return p
+		}
+		v := sc.plainValue(skipBlanks(s, end), spoken, maxJudged)
+		text := v.of(s)
+		if sh := shapeOf(text); text == "" || !stands(text, sh) || sh.digits == 0 || !judge(c, text, spoken, false, true) {
+			return p
+		}
+		p = sc.addValue(c, v)
+	}
+	return p
+}
+
+// alternatives join secrets of which one will do.
+var alternatives = setOf(`or oder ou o of lub eller`)
 
 // isArgument tells whether v is a plain name that a call passes on: connect(password=user_password).
 func isArgument(s string, v value) bool {

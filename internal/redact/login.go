@@ -37,7 +37,7 @@ func (sc *scanner) loginAt(start, p int) int {
 			sc.add("authorization", p, end)
 			return 0
 		}
-		if sh := shapeOf(word); isOneOf(withWords, previous) && len(word) >= 8 && sh.digits > 0 && stands(word, sh) && !isResourceName(word, sh) {
+		if sh := shapeOf(word); (isOneOf(withWords, previous) || isOneOf(andWords, previous) && sh.digits > 1 && sh.symbols+sh.joiners > 0) && len(word) >= 8 && sh.digits > 0 && stands(word, sh) && !isResourceName(word, sh) {
 			sc.take(password, p, bare)
 			return 0
 		}
@@ -51,6 +51,9 @@ func (sc *scanner) loginAt(start, p int) int {
 
 // withWords join a user and a password.
 var withWords = setOf(`with using mit con avec com met z с`)
+
+// andWords may join them too, where what follows is no other account.
+var andWords = setOf(`and und et y e en / plus`)
 
 // second reads the password after the mark at i that parts it from the user, whose word begins at begin or is the one before.
 func (sc *scanner) second(begin, i int, previous string) int {

@@ -73,7 +73,7 @@ var namePairs = []vocabulary{
 	{pin, `security code,card code,pin code,card verification`},
 	{oneTime, `backup codes,backup code,recovery codes,recovery code,rescue code,scratch codes,otp code,totp code,2fa code,mfa code,fa code,tan code,
 		your code,my code,use code,enter code,type code,verification code,authentication code,auth code,login code,sms code,one-time code,time code,confirmation code,
-		access code,entry code,unlock code,reset code,signin code,security codes,pairing code,authenticator code,factor code,time password,time pin`},
+		access code,entry code,unlock code,reset code,signin code,security codes,pairing code,authenticator code,factor code,fa backup,time password,time pin`},
 	{seedPhrase, `seed phrase,recovery phrase,mnemonic phrase,backup phrase,secret phrase,recovery words,seed words,wallet seed,wallet phrase`},
 	{hashed, `password hash,passwd hash,password sha,password md,pass sha,password digest,password sha1,password sha256,password sha512,password md5,pw hash,pwd hash,nt hash,ntlm hash,
 		pass hash,lm hash,hashed password,encrypted password,crypted password`},

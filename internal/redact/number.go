@@ -25,6 +25,33 @@ func cardAt(s string, i int) int {
 	return end
 }
 
+// afterCard notes the check value that stands behind a card's number and its date:
+// 08/29, 771.
+func (sc *scanner) afterCard(p int) {
+	s := sc.s
+	gap := func() {
+		for limit := p + 12; p < len(s) && p < limit && !isDigit(s[p]) && s[p] != '\n'; {
+			p++
+		}
+	}
+	gap()
+	month := run(s, p, charsDigit, 3)
+	if month-p != 2 || month >= len(s) || s[month] != '/' {
+		return
+	}
+	year := run(s, month+1, charsDigit, 5)
+	if n := year - month - 1; n != 2 && n != 4 {
+		return
+	}
+	p = year
+	gap()
+	if end := run(s, p, charsDigit, 5); p > year && (end-p == 3 || end-p == 4) && (end == len(s) || !isAlnum(s[end])) {
+		sc.add("cvv", p, end)
+	}
+}
+
+var charsDigit = newCharset(digits)
+
 // isIssuer tells whether a number has the length and the first digits of a network of cards.
 func isIssuer(n []byte) bool {
 	if len(n) < 14 {

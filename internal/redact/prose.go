@@ -11,7 +11,7 @@ import (
 var foreignWords = map[class]string{
 	password: `contraseña,mot de passe,mots de passe,palavra-passe,palavra passe,parola d'ordine,parola d’ordine,hasło,hasłem,hasła,пароль,пароля,пароли,паролем,密码,密碼,口令,
 		パスワード,暗証番号,비밀번호,암호,lösenord,adgangskode,jelszó,şifre,sifre,salasana,κωδικός,كلمة المرور,كلمة السر,סיסמה,סיסמא,
-		mật khẩu,kata sandi,kodeord,lozinka,лозинка,парола,geslo,parol,รหัสผ่าน,पासवर्ड,clave de acceso,la clave,clave del,clave wifi,
+		mật khẩu,kata sandi,kodeord,lozinka,лозинка,парола,geslo,parol,รหัสผ่าน,पासवर्ड,clave de acceso,code wifi,code wi-fi,code du wifi,wifi code,wi-fi code,la clave,clave del,clave wifi,
 		código de acceso,codice di accesso,palabra de paso,phrase de passe,phrase secrète,passwörter,losen,cod de acces`,
 	token: `ключ api,api ключ,api-ключ,токен,секретный ключ,密钥,密鑰,令牌,金鑰,apiキー,アクセストークン,トークン,秘密鍵,シークレット,api 키,토큰,비밀 키,
 		api-schlüssel,api schlüssel,geheimer schlüssel,zugangsschlüssel,privater schlüssel,clé api,clé d'api,clé secrète,clave api,clave secreta,
@@ -41,7 +41,7 @@ basic auth,accès,acceso con,connect as,auth with,ssh in as,inloggen met,entrar 
 var connectors = setOf(`
 	is was be are to = : equals ist lautet lautete war auf zu es era será est était sera à é è era był jest brzmi to är er on это будет as
 	bleibt wurde sarà sia olet este este: becomes became used using use with ->
-	→ e' es: c'est cest becoming is: lautet: named called being following`)
+	para a à → e' es: c'est cest becoming is: lautet: named called being following`)
 
 // links are the words that may stand between a name and its connector: the password for the router is X.
 var links = setOf(`
@@ -49,10 +49,10 @@ var links = setOf(`
 	für fürs vom von zum zur im am der die das des den dem meines meiner unseres hier
 	para de del da do das dos di della delle dei per pour du la le les au aux en el los las mi meu mio mon ma votre
 	voor van het mijn naar do dla od na w для к от на в моего к: is was be are to ( my our your the this his her - – — account accounts itself
-	again, must ought can protecting went goes moved`)
+	again, must ought can protecting went goes moved got gets mudou mudado cambió cambiado changé passé cambiata cambiato`)
 
 // aims are connectors that lead to much else than a secret, which must therefore stand by itself.
-var aims = setOf(`to be on as auf zu with using in`)
+var aims = setOf(`to be on as auf zu with using in para a à`)
 
 // nextStands tells whether the word after p, pauses apart, cannot be an ordinary one.
 func nextStands(s string, p int) bool {
@@ -209,7 +209,7 @@ var determiners = setOf(`
 	mein das unser dein meine der die neue neues mi la el nuestra tu mon le votre notre il mio minha a meu mijn het moje мой это router
 	server ssh sudo email gmail github staging prod production guest temporary default initial one-time bearer private encryption signing`)
 
-var asWords = setOf(`as is ist als como comme est es come jako jest was equals é è war`)
+var asWords = setOf(`thats that's as is ist als como comme est es come jako jest was equals é è war`)
 
 // backwards looks for the secret before the name s[from:to]: "X is my password", "use X as the token". It tells whether there is one.
 func (sc *scanner) backwards(c class, from, to int) bool {
@@ -237,7 +237,7 @@ func (sc *scanner) backwards(c class, from, to int) bool {
 			}
 			return sc.takeBefore(c, begin)
 		}
-		if !isOneOf(determiners, word) && c != oneTime {
+		if !isOneOf(determiners, word) && c != oneTime && !(words == 0 && isWords(word, "")) {
 			return false
 		}
 		p = begin
@@ -270,13 +270,13 @@ func endsPhrase(s string, p int) bool {
 }
 
 // asides may follow a name that ends its clause.
-var asides = setOf(`btw fyi now please ok okay and but so too again thanks thx anyway right today then until till unless if since as everywhere there
+var asides = setOf(`below follows attached here btw fyi now please ok okay and but so too again thanks thx anyway right today then until till unless if since as everywhere there
 	und aber jetzt bitte y ahora et mais e agora en nu i a`)
 
 // takeBefore notes the word that ends before p if it is a secret.
 func (sc *scanner) takeBefore(c class, p int) bool {
 	s := sc.s
-	for p > 0 && isBlank(s[p-1]) {
+	for limit := p - 8; p > 0 && p > limit && (isBlank(s[p-1]) || strings.IndexByte("<-=,", s[p-1]) >= 0); {
 		p--
 	}
 	begin := p

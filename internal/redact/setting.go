@@ -6,24 +6,27 @@ import "strings"
 type setting int
 
 const (
-	setNext   setting = iota // the next word or string
-	setSecond                // the second string of a call
-	setBy                    // the string after the next "by"
-	setWifi                  // the field P of a Wi-Fi address
-	setLine                  // the last of five fields with colons between them
-	setEcho                  // the word that an echo before hands on
-	setUser                  // the word after the next
-	setKeys                  // the private members of a JSON Web Key
-	setAny                   // any string of a call that stands as a secret
-	setBefore                // the password before the @ of a data source
-	setProven                // the code that is to be typed in to prove something
-	setLast                  // the last argument of htpasswd -b
-	setSlash                 // the password of user/password@host
-	setSQL                   // the next string, in a statement about users
-	setPair                  // the password of the next string, user:password
-	setHere                  // the word after the <<< of a shell
-	setMail                  // the word after an address of mail
-	setSend                  // what a script types at a prompt for a password
+	setNext     setting = iota // the next word or string
+	setSecond                  // the second string of a call
+	setBy                      // the string after the next "by"
+	setWifi                    // the field P of a Wi-Fi address
+	setLine                    // the last of five fields with colons between them
+	setEcho                    // the word that an echo before hands on
+	setUser                    // the word after the next
+	setKeys                    // the private members of a JSON Web Key
+	setAny                     // any string of a call that stands as a secret
+	setBefore                  // the password before the @ of a data source
+	setProven                  // the code that is to be typed in to prove something
+	setLast                    // the last argument of htpasswd -b
+	setSlash                   // the password of user/password@host
+	setSQL                     // the next string, in a statement about users
+	setPair                    // the password of the next string, user:password
+	setHere                    // the word after the <<< of a shell
+	setMail                    // the word after an address of mail
+	setSend                    // what a script types at a prompt for a password
+	setOne                     // what is said of the new one, a password having been spoken of
+	setAccount                 // the word after the next, no option
+	setMailPair                // the word after an address of mail and a stroke
 )
 
 var settings = map[string]setting{
@@ -40,6 +43,7 @@ var settings = map[string]setting{
 	"@tcp(": setBefore, "@unix(": setBefore, " to verify": setProven, " to sign in": setProven, " to log in": setProven, " to confirm": setProven,
 	"<auth-user-pass>": setUser, "/user:": setUser, "::add-mask::": setNext, "\"kty\"": setKeys,
 	"btoa(": setPair, "b64encode(b": setPair, "b64encode(": setPair, "vncpasswd": setHere, "passwd --stdin": setHere, "smbpasswd": setHere,
+	"new one": setOne, "old one": setOne, "neues": setOne, "net user ": setAccount, " / ": setMailPair, "ldapmodify": setHere, "ldapsearch": setHere, "cryptsetup": setHere,
 	"login ": setMail, "send \"": setSend, "send '": setSend,
 	"--password-stdin": setEcho, "sudo -s": setEcho, "chpasswd": setEcho, "--with-token": setEcho,
 }
@@ -49,6 +53,9 @@ func (sc *scanner) settingAt(kind setting, start, end int) int {
 	s := sc.s
 	switch kind {
 	case setNext:
+		if strings.HasSuffix(s[start:end], "(") && start >= 4 && strings.EqualFold(s[start-4:start], "user") {
+			return sc.secondString(end) // UserPassword("jo", "x")
+		}
 		return sc.nextString(end)
 	case setSecond:
 		return sc.secondString(end)
@@ -93,6 +100,25 @@ func (sc *scanner) settingAt(kind setting, start, end int) int {
 		if at := strings.IndexByte(s[end:word], '@'); at > 0 && strings.IndexByte(s[end+at:word], '.') > 0 {
 			return sc.take(password, skipBlanks(s, word), bare)
 		}
+	case setOne:
+		if !spokenOf(s[max(0, start-96):start]) {
+			return 0
+		}
+		p := skipBlanks(s, end)
+		if at, x := operator(s, p, false); x == colon {
+			return sc.take(password, skipBlanks(s, at), spoken)
+		}
+		return sc.speech(password, end)
+	case setAccount:
+		p := skipBlanks(s, wordEnd(s, end))
+		if word := s[p:wordEnd(s, p)]; word != "" && word[0] != '/' && word != "*" && !isPlaceholder(word) {
+			return sc.take(password, p, flag)
+		}
+	case setMailPair:
+		word := s[wordBefore(s, start):start]
+		if at := strings.IndexByte(word, '@'); at > 0 && strings.IndexByte(word[at:], '.') > 0 {
+			return sc.take(password, end, bare)
+		}
 	case setSend:
 		if strings.Contains(strings.ToLower(s[max(0, start-96):start]), "assword") {
 			return sc.sent(end - 1)
@@ -106,6 +132,16 @@ func (sc *scanner) settingAt(kind setting, start, end int) int {
 		}
 	}
 	return 0
+}
+
+// spokenOf tells whether a text speaks of a password or its like.
+func spokenOf(text string) bool {
+	for word := range strings.FieldsSeq(text) {
+		if c := nameClass(strings.Trim(word, ".,;:!?()\"'")); c == password || c == token || c == pin {
+			return true
+		}
+	}
+	return false
 }
 
 // sent notes the string at p without the return that ends what is typed.
