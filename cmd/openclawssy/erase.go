@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/openclawssy/openclawssy/internal/backup"
 	"github.com/openclawssy/openclawssy/internal/care"
 	"github.com/openclawssy/openclawssy/internal/erasure"
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -46,6 +47,7 @@ func (h *house) makeErasure() *care.Erasure {
 			care.Step{Store: "vectors", Do: h.eraseVectors}, care.Step{Store: "scheduled jobs", Do: h.eraseJobs},
 		},
 		Outside: h.outside,
+		Copies:  h.halfCopies,
 		Follow:  h.followForgotten,
 	})
 }
@@ -316,8 +318,22 @@ func fileHolds(path string, t *erasure.Target) (holds bool, err error) {
 		return false, memory.Errorf(memory.ErrUnavailable, "look through %s: %w", filepath.Base(path), err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	n, err := t.Finder().Count(f)
-	return n > 0, err
+	found, err := t.Finder().Count(f)
+	return found.Count > 0, err
+}
+
+// halfCopies are what backups and restores that were interrupted have left: they hold
+// whole agents.
+func (h *house) halfCopies() ([]string, error) {
+	var found []string
+	for _, place := range []string{h.home.Path(), h.home.File("agents")} {
+		left, err := backup.ClearStages(place, true)
+		if err != nil {
+			return found, err
+		}
+		found = append(found, left...)
+	}
+	return found, nil
 }
 
 // outside lists what may hold what was erased and is no store of the agent: files

@@ -42,7 +42,7 @@ func (s Step) Erase(ctx context.Context, agent memory.AgentID, t *erasure.Target
 	return s.Do(ctx, agent, t)
 }
 
-// Erasing is what erasures work with. All but Outside are required.
+// Erasing is what erasures work with. All but Outside and Copies are required.
 type Erasing struct {
 	// Dir returns an agent's directory; ErrNotFound where it has none.
 	Dir      func(memory.AgentID) (string, error)
@@ -58,9 +58,12 @@ type Erasing struct {
 	// Outside lists what may hold what was erased and is not the agent's own: files
 	// of its workspace, backups.
 	Outside func(ctx context.Context, agent memory.AgentID, t *erasure.Target) ([]string, error)
-	Now     func() time.Time
-	NewID   func() string // a ULID
-	Holder  string        // names this process to others that wait
+	// Copies lists the half copies that interrupted backups of any agent have left. It
+	// may be nil.
+	Copies func() ([]string, error)
+	Now    func() time.Time
+	NewID  func() string // a ULID
+	Holder string        // names this process to others that wait
 	// Patience is how long an erasure waits for work that is under way, which could
 	// bring back what it erases; a minute if 0.
 	Patience time.Duration
@@ -101,6 +104,7 @@ type EraseResult struct {
 	Turns    []string       `json:"turns" jsonschema:"the first of the turns that would go; empty once it is done"`
 	Stores   []Erased       `json:"stores" jsonschema:"what was taken from each store"`
 	Holding  []Leftover     `json:"holding" jsonschema:"files of the agent in which something of it stands: now, or after the erasure, then it is not complete"`
+	Copies   []string       `json:"copies" jsonschema:"half copies of backups that were interrupted, which may hold it: openclawssy doctor --fix removes them"`
 	Outside  []string       `json:"outside" jsonschema:"places outside of the agent's directory that may hold it: look at them yourself"`
 	Receipt  string         `json:"receipt,omitempty" jsonschema:"file with counts and hashes of the erasure, without its content"`
 }
@@ -115,6 +119,8 @@ type Erased struct {
 type Leftover struct {
 	File   string `json:"file"` // below the agent's directory
 	Places int64  `json:"places"`
+	Coded  int64  `json:"coded,omitempty" jsonschema:"of the places, those where it is written as base64, with percent signs or as UTF-16"`
+	First  int64  `json:"first" jsonschema:"byte of the file at which the first place begins; of a packed day of events, unpacked"`
 }
 
 // Failed reports whether something is left that should have gone.
@@ -145,7 +151,14 @@ func (r EraseResult) Text() string {
 		}
 	}
 	for _, l := range r.Holding {
-		fmt.Fprintf(&sb, "  %s %s, %d places\n", map[bool]string{false: "stands in", true: "! is still in"}[r.Done], l.File, l.Places)
+		fmt.Fprintf(&sb, "  %s %s, %s from byte %d on", map[bool]string{false: "stands in", true: "! is still in"}[r.Done], l.File, memory.Count(int(l.Places), "place", "places"), l.First)
+		if l.Coded > 0 {
+			fmt.Fprintf(&sb, ", %d of them as base64, with percent signs or as UTF-16", l.Coded)
+		}
+		sb.WriteByte('\n')
+	}
+	for _, c := range r.Copies {
+		fmt.Fprintf(&sb, "  half a copy of a backup that was interrupted, may hold it: %s (openclawssy doctor --fix removes it)\n", c)
 	}
 	for _, o := range r.Outside {
 		fmt.Fprintf(&sb, "  not touched, may hold it: %s\n", o)
@@ -331,7 +344,7 @@ func (s *Erasure) eventID(ctx context.Context, agent memory.AgentID, name string
 
 func (s *Erasure) result(agent memory.AgentID, t *erasure.Target) EraseResult {
 	res := EraseResult{Agent: agent, Events: len(t.Events), Items: []string{}, Cleaned: []string{}, Sessions: []string{}, Runs: len(t.Runs),
-		Turns: []string{}, Stores: []Erased{}, Holding: []Leftover{}, Outside: []string{}}
+		Turns: []string{}, Stores: []Erased{}, Holding: []Leftover{}, Copies: []string{}, Outside: []string{}}
 	for _, it := range t.Items {
 		res.Items = append(res.Items, it.Handle)
 	}
@@ -350,11 +363,24 @@ func (s *Erasure) look(ctx context.Context, agent memory.AgentID, dir string, t 
 		return err
 	}
 	res.Holding = append(res.Holding, left...)
+	if err := s.copies(res); err != nil {
+		return err
+	}
 	if s.Outside == nil {
 		return nil
 	}
 	outside, err := s.Outside(ctx, agent, t)
 	res.Outside = append(res.Outside, outside...)
+	return err
+}
+
+// copies lists what interrupted backups have left.
+func (s *Erasure) copies(res *EraseResult) error {
+	if s.Copies == nil {
+		return nil
+	}
+	left, err := s.Copies()
+	res.Copies = append(res.Copies, left...)
 	return err
 }
 

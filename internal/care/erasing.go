@@ -57,6 +57,10 @@ type Receipt struct {
 	Stores   []Erased       `json:"stores"`
 	Scanned  int64          `json:"scanned_bytes"`
 	Left     []Leftover     `json:"left"`
+	// Copies are half copies of interrupted backups, Outside how many places outside of
+	// the agent's directory may hold it.
+	Copies  []string `json:"copies"`
+	Outside int      `json:"outside"`
 }
 
 // The leases of long jobs that must not go on with what they have read.
@@ -230,6 +234,9 @@ func (s *Erasure) complete(ctx context.Context, agent memory.AgentID, dir string
 		return EraseResult{}, err
 	}
 	res.Holding = append(res.Holding, left...)
+	if err := s.copies(&res); err != nil {
+		s.Log.Warn().Err(err).Str("agent", string(agent)).Msg("look for half copies of backups")
+	}
 	if s.Outside != nil {
 		outside, err := s.Outside(ctx, agent, t)
 		if err != nil {
@@ -270,7 +277,7 @@ func (s *Erasure) receipt(dir string, b begun, res EraseResult, scanned int64) (
 	}
 	text, err := json.MarshalIndent(Receipt{ID: t.ID, Agent: res.Agent, Began: t.At, Ended: s.Now().UTC(), Kind: b.Kind, Value: b.Value,
 		Events: len(t.Events), EventIDs: hashOf(strings.Join(ids, "\n")), Items: len(t.Items), Sessions: len(t.Sessions),
-		Stores: res.Stores, Scanned: scanned, Left: res.Holding}, "", "  ")
+		Stores: res.Stores, Scanned: scanned, Left: res.Holding, Copies: res.Copies, Outside: len(res.Outside)}, "", "  ")
 	if err != nil {
 		return "", err
 	}

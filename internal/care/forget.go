@@ -228,7 +228,7 @@ func (s *Erasure) blot(ctx context.Context, agent memory.AgentID, dir string, t 
 		return err
 	}
 	left, _, err := count(ctx, filepath.Join(dir, itemsFile), t, 0, -1)
-	if err == nil && left > 0 { // in free space, unless somebody else says it too
+	if err == nil && left.Count > 0 { // in free space, unless somebody else says it too
 		_, err = rewrite(ctx, dir, func(path string) bool { return path == itemsFile })
 	}
 	return err

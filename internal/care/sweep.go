@@ -60,20 +60,22 @@ func scan(ctx context.Context, dir string, t *erasure.Target) (left []Leftover, 
 		return nil, 0, nil
 	}
 	var mu sync.Mutex
-	places := map[string]int64{}
+	places := map[string]erasure.Places{}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	look := func(path string, from, to int64) {
 		group.Go(func() error {
-			n, size, err := count(ctx, filepath.Join(dir, path), t, from, to)
+			found, size, err := count(ctx, filepath.Join(dir, path), t, from, to)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return memory.Errorf(memory.ErrUnavailable, "look through %s: %w", path, err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			bytes += size
-			if n > 0 {
-				places[filepath.ToSlash(path)] += n
+			if found.Count > 0 {
+				all := places[filepath.ToSlash(path)]
+				all.Add(found)
+				places[filepath.ToSlash(path)] = all
 			}
 			op.Report(ctx, op.Progress{Done: bytes, Unit: "bytes"})
 			return nil
@@ -101,7 +103,7 @@ func scan(ctx context.Context, dir string, t *erasure.Target) (left []Leftover, 
 		return nil, bytes, err
 	}
 	for _, path := range slices.Sorted(maps.Keys(places)) {
-		left = append(left, Leftover{File: path, Places: places[path]})
+		left = append(left, Leftover{File: path, Places: places[path].Count, Coded: places[path].Coded, First: places[path].First})
 	}
 	return left, bytes, nil
 }
@@ -148,27 +150,27 @@ func scanAll(ctx context.Context, dir string, t *erasure.Target) (left []Leftove
 
 // count looks through a range of a file, or from an offset on where to is below 0.
 // A packed day of the event log is looked through unpacked, and whole.
-func count(ctx context.Context, path string, t *erasure.Target, from, to int64) (n, size int64, err error) {
+func count(ctx context.Context, path string, t *erasure.Target, from, to int64) (found erasure.Places, size int64, err error) {
 	if isPacked(path) {
 		days, err := journal.Unpacked(path)
 		if err != nil {
-			return 0, 0, err
+			return found, 0, err
 		}
 		in := &counter{ctx: ctx, in: days}
-		n, err = t.Finder().Count(in)
-		return n, in.n, errors.Join(err, days.Close())
+		found, err = t.Finder().Count(in)
+		return found, in.n, errors.Join(err, days.Close())
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return 0, 0, err
+		return found, 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if to < 0 {
 		to = math.MaxInt64 - 1
 	}
 	in := &counter{ctx: ctx, at: f}
-	n, err = t.Finder().CountIn(in, from, to)
-	return n, in.n, err
+	found, err = t.Finder().CountIn(in, from, to)
+	return found, in.n, err
 }
 
 func isPacked(path string) bool { return strings.HasSuffix(path, ".jsonl.zst") }
@@ -260,7 +262,7 @@ func blotFile(ctx context.Context, path string, t *erasure.Target) (bool, error)
 	}
 	if st.Size() > maxBlotted { // none of ours is: only what must be is read whole
 		hits, _, err := count(ctx, path, t, 0, -1)
-		if err != nil || hits == 0 {
+		if err != nil || hits.Count == 0 {
 			return false, err
 		}
 	}

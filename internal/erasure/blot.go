@@ -35,7 +35,7 @@ func (t *Target) Blot(b []byte, isJSON bool) (out []byte, n int) {
 		}
 		handle := out[i+1 : i+end]
 		if t.handles[string(handle)] || t.heirs[string(handle)] && hasNote(out[i:lineEnd(out, i, isJSON)]) {
-			spans = append(spans, Span{i, i + end, 0})
+			spans = append(spans, Span{Start: i, End: i + end})
 		}
 	}
 	out, more := blot(out, spans, isJSON)
@@ -51,7 +51,7 @@ func blot(b []byte, spans []Span, isJSON bool) (out []byte, n int) {
 		return b, 0
 	}
 	for i, s := range spans {
-		spans[i] = Span{lineStart(b, s.Start, isJSON), lineEnd(b, s.End, isJSON), 0}
+		spans[i] = Span{Start: lineStart(b, s.Start, isJSON), End: lineEnd(b, s.End, isJSON)}
 	}
 	slices.SortFunc(spans, func(x, y Span) int { return x.Start - y.Start })
 	at := 0

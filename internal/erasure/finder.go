@@ -162,8 +162,9 @@ func cut(line string) int {
 	return end
 }
 
-// Finder finds any of many texts in bytes, as they are and as JSON writes them.
-// It is safe for concurrent use.
+// Finder finds any of many texts in bytes, as they are, as JSON writes them, and
+// either of these as base64, with percent signs or as UTF-16. It is safe for
+// concurrent use.
 //
 // It looks at every stride-th place alone: as many stretches of a needle that
 // follow each other are its anchors, so that one of them stands at such a place.
@@ -174,6 +175,9 @@ type Finder struct {
 	anchors map[uint64][]place
 	fold    [][]byte // lower-case forms of the text that is found whatever its case
 	longest int
+	least   int // bytes of the shortest form
+	// longFold tells that all forms of fold are as long as an anchor.
+	longFold bool
 }
 
 // place is a needle and where an anchor stands in it.
@@ -191,7 +195,7 @@ func NewFinder(texts []string, fold string) *Finder { return newFinder(texts, ni
 // newFinder is NewFinder with ids too, behind the texts: an id is found where it is
 // not part of a longer one.
 func newFinder(texts, ids []string, fold string) *Finder {
-	f := &Finder{anchors: map[uint64][]place{}, longest: anchorBytes, stride: maxStride}
+	f := &Finder{anchors: map[uint64][]place{}, longest: anchorBytes, stride: maxStride, least: window}
 	var places []place
 	for i, text := range slices.Concat(texts, ids) {
 		for _, form := range forms(text) {
@@ -201,6 +205,7 @@ func newFinder(texts, ids []string, fold string) *Finder {
 			places = append(places, place{form: form, needle: i, whole: i >= len(texts)})
 			f.stride = min(f.stride, len(form)-anchorBytes+1)
 			f.longest = max(f.longest, len(form))
+			f.least = min(f.least, len(form))
 		}
 	}
 	f.stride = max(1, min(f.stride, maxAnchors/max(1, len(places))))
@@ -221,10 +226,12 @@ func newFinder(texts, ids []string, fold string) *Finder {
 		h := f.hash(key)
 		f.filter[h/64] |= 1 << (h % 64)
 	}
+	f.longFold = len(fold) >= anchorBytes
 	if fold != "" {
 		for _, form := range forms(strings.ToLower(fold)) {
 			f.fold = append(f.fold, lower(form))
 			f.longest = max(f.longest, len(form))
+			f.least = min(f.least, len(form))
 		}
 	}
 	return f
@@ -254,7 +261,8 @@ func (f *Finder) anchorsOf(form []byte) (at int) {
 func (f *Finder) hash(key uint64) uint64 { return key * 0x9E3779B97F4A7C15 >> f.shift }
 
 // forms returns the bytes that a text is written as: itself; in JSON with and
-// without the escapes for HTML; and in JSON within JSON.
+// without the escapes for HTML; in JSON within JSON; and as UTF-16 where that must be
+// looked for.
 func forms(text string) [][]byte {
 	out := [][]byte{[]byte(text)}
 	add := func(form []byte) {
@@ -267,7 +275,7 @@ func forms(text string) [][]byte {
 		add(once)
 		add(quoted(string(once), html))
 	}
-	return out
+	return append(out, wide(text)...)
 }
 
 // quoted returns a text as it stands between the quotes of a JSON string.
@@ -283,22 +291,50 @@ func quoted(text string, html bool) []byte {
 
 // Span is a range of bytes in which a needle stands; Needle is its index, -1 for
 // the text that is found whatever its case.
-type Span struct{ Start, End, Needle int }
+type Span struct {
+	Start, End, Needle int
+	Coded              bool // as base64, with percent signs or as UTF-16
+}
 
 // Find hands over where needles stand in b, in no particular order, until visit
 // returns false.
 func (f *Finder) Find(b []byte, visit func(Span) bool) {
+	if f.Empty() || !f.find(b, true, visit) {
+		return
+	}
+	// What is shorter than an anchor is not looked for in codes: it would be found in
+	// what only looks like one.
+	var seen map[Span]bool // some codes can be read in two ways, of which both say the same
+	unveil(b, max(f.least, anchorBytes), func(s stretch) bool {
+		return f.find(s.text, f.longFold, func(at Span) bool {
+			from, to := s.span(at.Start, at.End)
+			coded := Span{from, to, at.Needle, true}
+			if seen[coded] || bytes.Equal(b[from:to], s.text[at.Start:at.End]) { // that was found as it is
+				return true
+			}
+			if seen == nil {
+				seen = map[Span]bool{}
+			}
+			seen[coded] = true
+			return visit(coded)
+		})
+	})
+}
+
+// find is Find in what is not written in a code, with or without what is found
+// whatever its case. It reports whether to go on.
+func (f *Finder) find(b []byte, fold bool, visit func(Span) bool) bool {
 	if len(f.anchors) > 0 {
 		for i := 0; i+anchorBytes <= len(b); i += f.stride {
 			key := binary.LittleEndian.Uint64(b[i:])
 			h := f.hash(key)
 			if f.filter[h/64]&(1<<(h%64)) != 0 && !f.at(b, i, key, visit) {
-				return
+				return false
 			}
 		}
 	}
-	if len(f.fold) == 0 {
-		return
+	if len(f.fold) == 0 || !fold {
+		return true
 	}
 	folded := lower(b)
 	for _, form := range f.fold {
@@ -307,12 +343,13 @@ func (f *Finder) Find(b []byte, visit func(Span) bool) {
 			if i < 0 {
 				break
 			}
-			if !visit(Span{at + i, at + i + len(form), -1}) {
-				return
+			if !visit(Span{at + i, at + i + len(form), -1, false}) {
+				return false
 			}
 			at += i + len(form)
 		}
 	}
+	return true
 }
 
 // at hands over the needles whose anchor stands at b[i:].
@@ -321,7 +358,7 @@ func (f *Finder) at(b []byte, i int, key uint64, visit func(Span) bool) bool {
 		start := i - p.at
 		if start >= 0 && start+len(p.form) <= len(b) && bytes.Equal(b[start:start+len(p.form)], p.form) &&
 			!(p.whole && (start > 0 && inID(b[start-1]) || start+len(p.form) < len(b) && inID(b[start+len(p.form)]))) &&
-			!visit(Span{start, start + len(p.form), p.needle}) {
+			!visit(Span{start, start + len(p.form), p.needle, false}) {
 			return false
 		}
 	}
@@ -365,20 +402,41 @@ func (f *Finder) In(b []byte) bool {
 // Empty reports whether f looks for nothing.
 func (f *Finder) Empty() bool { return len(f.anchors) == 0 && len(f.fold) == 0 }
 
+// Places is how often needles stand in a file.
+type Places struct {
+	Count int64
+	Coded int64 // of them, written in a code
+	First int64 // offset of the first
+}
+
+// Add takes the places of another part of the same file.
+func (p *Places) Add(more Places) {
+	if more.Count > 0 && (p.Count == 0 || more.First < p.First) {
+		p.First = more.First
+	}
+	p.Count, p.Coded = p.Count+more.Count, p.Coded+more.Coded
+}
+
 // Count returns how often needles stand in what r holds. It needs memory for a
 // buffer, whatever the length.
-func (f *Finder) Count(r io.Reader) (n int64, err error) { return f.count(r, 0, math.MaxInt64) }
+func (f *Finder) Count(r io.Reader) (Places, error) { return f.count(r, 0, 0, math.MaxInt64) }
 
 // CountIn returns how often needles stand in r so that they end behind from, and at
 // to or before. Ranges next to each other count each needle once.
-func (f *Finder) CountIn(r io.ReaderAt, from, to int64) (n int64, err error) {
-	lead := min(from, int64(f.longest)+1)
-	return f.count(io.NewSectionReader(r, from-lead, lead+to-from+1), lead, lead+to-from)
+func (f *Finder) CountIn(r io.ReaderAt, from, to int64) (Places, error) {
+	lead := min(from, int64(f.reach()))
+	p, err := f.count(io.NewSectionReader(r, from-lead, lead+to-from+1), from-lead, lead, lead+to-from)
+	return p, err
 }
 
-// count counts the needles that end behind seen, and at limit or before.
-func (f *Finder) count(r io.Reader, seen, limit int64) (n int64, err error) {
-	keep := f.longest + 1 // with the byte before: it tells whether an id begins there
+// reach is the most bytes that a needle takes in any code, with the byte before: it
+// tells whether an id begins there.
+func (f *Finder) reach() int { return 6*f.longest + 1 }
+
+// count counts the needles that end behind seen, and at limit or before, where r
+// begins at an offset of the file.
+func (f *Finder) count(r io.Reader, offset, seen, limit int64) (p Places, err error) {
+	keep := f.reach()
 	buf := make([]byte, scanBuffer+keep)
 	base, kept := int64(0), 0 // where buf stands, and how much of it was there before
 	for {
@@ -391,15 +449,19 @@ func (f *Finder) count(r io.Reader, seen, limit int64) (n int64, err error) {
 		}
 		f.Find(buf[:end], func(s Span) bool {
 			if at := base + int64(s.End); at > seen && at <= min(upTo, limit) {
-				n++
+				one := Places{Count: 1, First: offset + base + int64(s.Start)}
+				if s.Coded {
+					one.Coded = 1
+				}
+				p.Add(one)
 			}
 			return true
 		})
 		if last {
-			return n, nil
+			return p, nil
 		}
 		if err != nil {
-			return n, err
+			return p, err
 		}
 		seen = max(seen, upTo)
 		kept = copy(buf, buf[end-keep:end])
