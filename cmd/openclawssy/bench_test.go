@@ -28,11 +28,19 @@ const (
 
 // sentences returns a source of sentences of 14 words whose frequencies are those
 // of language (Zipf).
-func sentences() func() string {
-	random := rand.New(rand.NewPCG(3, 4))
+func sentences() func() string { return sayings(3, 14) }
+
+// talkedOf returns a source of questions of five words that are as frequent as in the
+// sentences. A word is in 1.6 % of 100,000 sentences (median), in 10 % on average. The
+// questions of LoCoMo have five words too, each in 1.9 % of the turns, 6 % on average.
+func talkedOf() func() string { return sayings(8, 5) }
+
+// sayings returns a source of so many words at a time.
+func sayings(seed uint64, n int) func() string {
+	random := rand.New(rand.NewPCG(seed, 4))
 	zipf := rand.NewZipf(random, 1.1, 4, 19_999)
 	return func() string {
-		words := make([]string, 14)
+		words := make([]string, n)
 		for i := range words {
 			words[i] = word(zipf.Uint64())
 		}
@@ -123,7 +131,7 @@ func BenchmarkProcess(b *testing.B) {
 			runProgram(b, bin, home, "--version")
 		}
 	})
-	fillItems(b, home, "items")
+	fillItems(b, home, "items", benchItems)
 	b.Run("memory_search/items=100k", func(b *testing.B) {
 		runProgram(b, bin, home, "--agent", "items", "memory", "search", asked) // indexes what fillItems wrote
 		for b.Loop() {
@@ -140,7 +148,7 @@ func BenchmarkProcess(b *testing.B) {
 }
 
 // fillItems stores items as an import would.
-func fillItems(b *testing.B, home string, agent memory.AgentID) {
+func fillItems(b *testing.B, home string, agent memory.AgentID, items int) {
 	b.Helper()
 	ctx := context.Background()
 	h := newHouse(time.Now, func(string) string { return "" }, nil)
@@ -172,7 +180,7 @@ func fillItems(b *testing.B, home string, agent memory.AgentID) {
 		b.Fatal(err)
 	}
 	defer releaseLog()
-	for range benchItems / 50 {
+	for range items / 50 {
 		said, err := log.Write(ctx, memory.Event{Type: memory.UserMessage, Origin: memory.OriginUser, Text: "fifty things"})
 		if err != nil {
 			b.Fatal(err)

@@ -18,16 +18,22 @@ import (
 	"github.com/openclawssy/openclawssy/internal/proxy"
 )
 
-// BenchmarkProxy measures what memory adds to a chat completion at 100,000
-// passages: the same request to the bare stub of a provider and through the proxy,
-// one after the other, each with words of its own. Times are of whole answers.
-// cpu_ms is what both processes' work takes of a core, whoever else uses the machine;
-// the stub answers at once, so nothing of what is done beside the provider is hidden.
-// The operation memory.recall is measured the same way.
+// BenchmarkProxy measures what memory adds to a chat completion at 100,000 passages
+// and 10,000 items: the same request to the bare stub of a provider and through the
+// proxy, one after the other. Times are of whole answers. cpu_ms is what both
+// processes' work takes of a core, whoever else uses the machine; the stub answers at
+// once, so nothing of what is done beside the provider is hidden. The operation
+// memory.recall is measured the same way.
+//
+// No question is asked twice. The process has answered 100 others before the first
+// one that counts, as that of any agent has: talk asks for natural questions, whose
+// commoner words have been asked for then and whose rarer ones mostly have not. New
+// asks for two words that nobody has asked for, hard for a common word beside two such.
 func BenchmarkProxy(b *testing.B) {
 	bin, home := program(b), b.TempDir()
 	fillTurns(b, bin, home, "turns")
-	runProgram(b, bin, home, "--agent", "turns", "memory", "recall", asked) // indexes what fillTurns wrote
+	fillItems(b, home, "turns", 10_000)
+	runProgram(b, bin, home, "--agent", "turns", "memory", "recall", asked) // indexes what was written
 	p := newProvider(b)
 	h := newHouse(time.Now, func(string) string { return "" }, nil)
 	app := h.app()
@@ -69,8 +75,19 @@ func BenchmarkProxy(b *testing.B) {
 		}
 		return time.Since(began)
 	}
-	n := uint64(0)
-	for _, of := range []struct{ mode, question string }{{"off", "rare"}, {"write", "rare"}, {"read", "rare"}, {"both", "rare"}, {"both", "hard"}, {"recall", "rare"}, {"recall", "hard"}} {
+	natural, n := talkedOf(), uint64(0)
+	words := map[string]func() string{
+		"talk": natural,
+		"new":  func() string { return word(900+n%700) + " " + word(4000+n*7%9000) },
+		"hard": func() string { return word(900+n%700) + " " + word(4000+n*7%9000) + " " + word(17+n%20) },
+	}
+	recalled := func(asks string) time.Duration {
+		return ask(server.URL+"/v1/agents/turns/ops/memory.recall", "off", fmt.Sprintf(`{"text":%q}`, asks))
+	}
+	for range 100 {
+		recalled(natural())
+	}
+	for _, of := range []struct{ mode, question string }{{"off", "talk"}, {"write", "talk"}, {"read", "talk"}, {"both", "talk"}, {"recall", "talk"}, {"both", "new"}, {"recall", "new"}, {"both", "hard"}, {"recall", "hard"}} {
 		b.Run(of.mode+"/"+of.question, func(b *testing.B) {
 			const atOnce = 20 // pairs of a round
 			var bare, through []time.Duration
@@ -78,17 +95,13 @@ func BenchmarkProxy(b *testing.B) {
 			for b.Loop() {
 				for range atOnce {
 					n++
-					words := []string{word(900 + n%700), word(4000 + n*7%9000)}
-					if of.question == "hard" {
-						words = append(words, word(17+n%20))
-					}
-					asks := fmt.Sprint(n, " ", strings.Join(words, " "))
+					asks := fmt.Sprint(n, " ", words[of.question]())
 					body := fmt.Sprintf(`{"messages":[{"role":"user","content":%q}]}`, asks)
 					before := usedUp()
 					bare = append(bare, ask(p.url+"/chat/completions", of.mode, body))
 					between := usedUp()
 					if of.mode == "recall" {
-						through = append(through, ask(server.URL+"/v1/agents/turns/ops/memory.recall", "off", fmt.Sprintf(`{"text":%q}`, asks)))
+						through = append(through, recalled(asks))
 					} else {
 						through = append(through, ask(server.URL+"/v1/chat/completions", of.mode, body))
 					}
