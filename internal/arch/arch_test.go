@@ -27,6 +27,7 @@ var floors = map[string]int{
 	"internal/op":                1,
 	"internal/sqlite":            1,
 	"internal/memory/text":       1,
+	"internal/memory/postings":   1,
 	"internal/memory/embed/scan": 1,
 	"internal/redact":            1,
 	"internal/egress":            1,

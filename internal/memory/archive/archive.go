@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/postings"
 	"github.com/openclawssy/openclawssy/internal/sqlite"
 )
 
@@ -54,14 +55,14 @@ type Store struct {
 	file os.FileInfo // of the file that db has open
 	seen atomic.Pointer[snapshot]
 	load sync.Mutex // one loader of snapshots at a time
-	kept keeper
+	kept *postings.Keeper[*snapshot]
 }
 
 // Open opens the archive at path, and creates it unless opts.ReadOnly. A
 // damaged file is renamed to <path>.corrupt-<time> and a new one started, which
 // the next Follow fills; a file of a newer build is ErrConflict.
 func Open(ctx context.Context, path string, opts Options) (*Store, error) {
-	s := &Store{path: path, opts: opts, mostPostings: maxPostings}
+	s := &Store{path: path, opts: opts, mostPostings: maxPostings, kept: postings.NewKeeper[*snapshot](int(columns), max(0, cmp.Or(opts.KeptBytes, keptBytes)))}
 	s.forget()
 	err := s.open(ctx)
 	if sqlite.Damage(err) && !opts.ReadOnly {
@@ -109,11 +110,8 @@ func (s *Store) replace(ctx context.Context) error {
 
 // forget drops what is known of the file.
 func (s *Store) forget() {
-	s.kept.mu.Lock()
-	defer s.kept.mu.Unlock()
-	s.kept.most = max(0, cmp.Or(s.opts.KeptBytes, keptBytes))
 	none := &snapshot{}
-	s.kept.reset(none)
+	s.kept.Reset(none)
 	s.seen.Store(none)
 }
 

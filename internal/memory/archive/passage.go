@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/openclawssy/openclawssy/internal/memory/postings"
 	"github.com/openclawssy/openclawssy/internal/memory/text"
 )
 
@@ -183,20 +184,16 @@ func (s *Store) snapshotOf(ctx context.Context, tx *sql.Tx) (*snapshot, error) {
 // follows makes next the state that is known, and that of the lists that are kept.
 func (s *Store) follows(ctx context.Context, tx *sql.Tx, now, next *snapshot) error {
 	few := now.epoch == next.epoch && next.passages.len()-now.passages.len() <= followedAtOnce
-	var fresh []arrived
+	var fresh []postings.Arrived
 	known := false
-	if few && !s.kept.isEmpty() {
+	if few && !s.kept.IsEmpty() {
 		var err error
 		if fresh, known, err = arrivals(ctx, tx, now.passages.len()); err != nil {
 			return err
 		}
 	}
-	s.kept.mu.Lock()
-	defer s.kept.mu.Unlock()
-	if known && s.kept.of == now {
-		s.kept.follow(next, fresh)
-	} else {
-		s.kept.reset(next)
+	if !known || !s.kept.Follow(now, next, fresh) {
+		s.kept.Reset(next)
 	}
 	s.seen.Store(next)
 	return nil
@@ -204,13 +201,13 @@ func (s *Store) follows(ctx context.Context, tx *sql.Tx, now, next *snapshot) er
 
 // arrivals returns the terms of the passages behind number n. It reports false where
 // only the database can tell them.
-func arrivals(ctx context.Context, tx *sql.Tx, n int) ([]arrived, bool, error) {
+func arrivals(ctx context.Context, tx *sql.Tx, n int) ([]postings.Arrived, bool, error) {
 	rows, err := tx.QueryContext(ctx, "SELECT n, text, caption FROM episodes WHERE n > ? ORDER BY n", n)
 	if err != nil {
 		return nil, false, err
 	}
 	defer rows.Close()
-	var out []arrived
+	var out []postings.Arrived
 	for rows.Next() {
 		var n uint32
 		var said, caption string

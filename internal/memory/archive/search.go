@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/postings"
 )
 
 // Hits is what the archive knows of a search: postings to score, and the
@@ -61,17 +62,15 @@ func (s *Store) keptHits(ctx context.Context, main, prefix []string) (*Hits, err
 	if err != nil {
 		return nil, err
 	}
-	s.kept.mu.Lock()
-	defer s.kept.mu.Unlock()
-	snap := s.kept.of
+	snap := s.kept.State()
 	if snap == nil || !snap.holds(st) {
 		return nil, nil
 	}
 	h := snap.hits()
 	for c, terms := range [columns][]string{main, prefix} {
-		lists, _ := s.kept.get(snap, column(c), terms)
+		lists, same := s.kept.Get(snap, c, terms)
 		skip, whole := s.choose(lists)
-		if !whole {
+		if !same || !whole {
 			return nil, nil
 		}
 		h.set(column(c), postingsOf(terms, lists, skip))
@@ -115,34 +114,34 @@ func (s *Store) readHits(ctx context.Context, main, prefix []string) (h *Hits, e
 // choose says which lists are left out so that no more than mostPostings are read:
 // the most common ones. The rarest is always read. It reports whether all others
 // are known.
-func (s *Store) choose(lists []*postingList) (skip []bool, whole bool) {
+func (s *Store) choose(lists []*postings.List) (skip []bool, whole bool) {
 	order := make([]int, len(lists))
 	for i, l := range lists {
 		if order[i] = i; l == nil {
 			return nil, false
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return lists[a].rows - lists[b].rows })
+	slices.SortStableFunc(order, func(a, b int) int { return lists[a].Rows - lists[b].Rows })
 	skip, whole = make([]bool, len(lists)), true
 	total := 0
 	for rank, i := range order {
-		total += lists[i].tokens
+		total += lists[i].Tokens
 		skip[i] = total > s.mostPostings && rank > 0
-		whole = whole && (skip[i] || !lists[i].countsOnly)
+		whole = whole && (skip[i] || !lists[i].CountsOnly)
 	}
 	return skip, whole
 }
 
 // postingsOf returns the lists as they are told.
-func postingsOf(terms []string, lists []*postingList, skip []bool) []Postings {
+func postingsOf(terms []string, lists []*postings.List, skip []bool) []Postings {
 	if len(terms) == 0 {
 		return nil
 	}
 	out := make([]Postings, len(terms))
 	for i, l := range lists {
-		out[i] = Postings{Term: terms[i], Rows: l.rows, Skipped: skip[i] && l.rows > 0}
+		out[i] = Postings{Term: terms[i], Rows: l.Rows, Skipped: skip[i] && l.Rows > 0}
 		if !skip[i] {
-			out[i].packed = l.packed
+			out[i].read = l.Reader()
 		}
 	}
 	return out
@@ -160,11 +159,9 @@ func (s *Store) readPostings(ctx context.Context, tx *sql.Tx, snap *snapshot, c 
 	if err != nil {
 		return nil, err
 	}
-	lists, keep := make([]*postingList, len(terms)), snap.is(st)
+	lists, keep := make([]*postings.List, len(terms)), snap.is(st)
 	if keep {
-		s.kept.mu.Lock()
-		lists, keep = s.kept.get(snap, c, terms)
-		s.kept.mu.Unlock()
+		lists, keep = s.kept.Get(snap, int(c), terms)
 	}
 	if err := countTerms(ctx, tx, c, terms, lists); err != nil {
 		return nil, err
@@ -173,7 +170,7 @@ func (s *Store) readPostings(ctx context.Context, tx *sql.Tx, snap *snapshot, c 
 	var wanted []string
 	var into []int
 	for i, l := range lists {
-		if l.countsOnly && !skip[i] && l.rows > 0 {
+		if l.CountsOnly && !skip[i] && l.Rows > 0 {
 			wanted, into = append(wanted, terms[i]), append(into, i)
 		}
 	}
@@ -186,23 +183,23 @@ func (s *Store) readPostings(ctx context.Context, tx *sql.Tx, snap *snapshot, c 
 		return nil, err
 	}
 	for i, l := range lists {
-		if l.rows == 0 {
-			l.countsOnly = false // there is nothing to read
+		if l.Rows == 0 {
+			l.CountsOnly = false // there is nothing to read
 		}
 		if keep {
-			s.kept.put(snap, c, terms[i], *l)
+			s.kept.Put(snap, int(c), terms[i], *l)
 		}
 	}
 	return postingsOf(terms, lists, skip), nil
 }
 
 // countTerms fills in lists that are nil with how common their terms are.
-func countTerms(ctx context.Context, tx *sql.Tx, c column, terms []string, lists []*postingList) error {
+func countTerms(ctx context.Context, tx *sql.Tx, c column, terms []string, lists []*postings.List) error {
 	var wanted []string
 	var into []int
 	for i, l := range lists {
 		if l == nil {
-			lists[i] = &postingList{countsOnly: true}
+			lists[i] = &postings.List{CountsOnly: true}
 			wanted, into = append(wanted, terms[i]), append(into, i)
 		}
 	}
@@ -211,7 +208,7 @@ func countTerms(ctx context.Context, tx *sql.Tx, c column, terms []string, lists
 		if err := rows.Scan(&i, &docs, &count); err != nil {
 			return err
 		}
-		lists[into[i]].rows, lists[into[i]].tokens = docs, count
+		lists[into[i]].Rows, lists[into[i]].Tokens = docs, count
 		return nil
 	})
 }
@@ -252,8 +249,8 @@ func eachTerm(ctx context.Context, tx *sql.Tx, query string, terms []string, use
 
 // parseDocs reads numbers in order, separated by spaces, one for each time that a
 // term stands in a passage.
-func parseDocs(docs []byte, passages int) (postingList, error) {
-	var l postingList
+func parseDocs(docs []byte, passages int) (postings.List, error) {
+	var l postings.List
 	var n, last uint32
 	count := 0
 	for i := 0; i <= len(docs); i++ {
@@ -265,13 +262,13 @@ func parseDocs(docs []byte, passages int) (postingList, error) {
 			return l, damaged("its index names passage %d of %d, after %d", n, passages, last)
 		}
 		if n != last && count > 0 {
-			l.add(last, count)
+			l.Add(last, count)
 			count = 0
 		}
 		last, n = n, 0
 		count++
 	}
-	l.add(last, count)
+	l.Add(last, count)
 	return l, nil
 }
 

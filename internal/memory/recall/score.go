@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/openclawssy/openclawssy/internal/memory/archive"
+	"github.com/openclawssy/openclawssy/internal/memory/postings"
 	"github.com/openclawssy/openclawssy/internal/memory/text"
 )
 
@@ -114,7 +115,7 @@ type scratch struct {
 	touched  []bool    // sessions that hold a main term
 
 	counts []uint32 // of a term in each session; 0 between terms
-	some   [256]archive.Posting
+	some   [256]postings.Posting
 	marks  []uint64
 	shares [1 << sharesBits]keptShare // of one question
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/postings"
 	"github.com/openclawssy/openclawssy/internal/memory/text"
 )
 
@@ -43,7 +44,7 @@ const (
 func (s *Store) Match(ctx context.Context, q text.Query, opts MatchOptions) ([]Match, error) {
 	var matches []Match
 	err := s.view(ctx, func(tx *sql.Tx) error {
-		best, err := rank(ctx, tx, q)
+		best, err := s.rank(ctx, tx, q)
 		if err != nil {
 			return err
 		}
@@ -64,20 +65,44 @@ func before(a, b hit) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.number, a.number))
 }
 
+// stamp tells states of the database apart: every change of an item is an event, and
+// what takes the place of the whole database has another schema_version.
+type stamp struct{ applied, schema int64 }
+
+// termColumn is one of the two full-text tables.
+type termColumn int
+
+const (
+	fullColumn termColumn = iota
+	prefixColumn
+	termColumns
+)
+
+// table is the full-text table of the column.
+func (c termColumn) table() string { return [termColumns]string{"memory_fts", "memory_prefix"}[c] }
+
+// keptBytes is what the lists of rows that hold a term take at most in memory.
+const keptBytes = 2 << 20
+
 // rank returns the best rows for a query, best first.
-func rank(ctx context.Context, tx *sql.Tx, q text.Query) ([]hit, error) {
+func (s *Store) rank(ctx context.Context, tx *sql.Tx, q text.Query) ([]hit, error) {
 	var rows int64
-	if err := tx.QueryRowContext(ctx, `SELECT coalesce(max(number), 0) FROM memory_items`).Scan(&rows); err != nil {
+	var at stamp
+	if err := tx.QueryRowContext(ctx, `SELECT (SELECT coalesce(max(number), 0) FROM memory_items), coalesce((SELECT applied_seq FROM state), 0), schema_version
+		FROM pragma_schema_version`).Scan(&rows, &at.applied, &at.schema); err != nil {
 		return nil, err
+	}
+	if of := s.kept.State(); of != at && (of.schema != at.schema || of.applied < at.applied) {
+		s.kept.Reset(at)
 	}
 	if rows == 0 {
 		return nil, nil
 	}
 	scores := make([]float64, rows+1)
-	if err := addScores(ctx, tx, "memory_fts", q.Terms, 1, scores); err != nil {
+	if err := s.addScores(ctx, tx, at, fullColumn, q.Terms, 1, scores); err != nil {
 		return nil, err
 	}
-	if err := addScores(ctx, tx, "memory_prefix", q.Prefixes, .5, scores); err != nil {
+	if err := s.addScores(ctx, tx, at, prefixColumn, q.Prefixes, .5, scores); err != nil {
 		return nil, err
 	}
 	var best []hit
@@ -93,45 +118,91 @@ func rank(ctx context.Context, tx *sql.Tx, q text.Query) ([]hit, error) {
 }
 
 // addScores adds to the score of each row that holds a term the term's weight,
-// once. The terms are read through fts5vocab: MATCH with bm25 costs ten times as
-// much, and weighs terms no better in a store of few items.
-func addScores(ctx context.Context, tx *sql.Tx, table string, terms []string, share float64, scores []float64) error {
-	type term struct {
-		text string
-		rows int64
+// once. What is not kept of the terms is read through fts5vocab: MATCH with bm25 costs
+// ten times as much, and weighs terms no better in a store of few items.
+func (s *Store) addScores(ctx context.Context, tx *sql.Tx, at stamp, c termColumn, terms []string, share float64, scores []float64) error {
+	lists, keep := s.kept.Get(at, int(c), terms)
+	if err := countRows(ctx, tx, c, terms, lists); err != nil {
+		return err
 	}
-	known := make([]term, 0, len(terms))
-	err := eachTerm(ctx, tx, `SELECT j.key, v.doc FROM json_each(?) j CROSS JOIN `+table+`_terms v ON v.term = j.value`, terms, func(rows *sql.Rows) error {
-		var i int
-		var t term
-		err := rows.Scan(&i, &t.rows)
-		if err == nil {
-			t.text = terms[i]
-			known = append(known, t)
+	var known []int
+	for i, l := range lists {
+		if l.Rows > 0 {
+			known = append(known, i)
 		}
-		return err
-	})
-	if err != nil {
-		return err
 	}
-	slices.SortStableFunc(known, func(a, b term) int { return cmp.Compare(a.rows, b.rows) })
-	read := int64(0)
-	var wanted []string
-	for i, t := range known {
-		if read += t.rows; i > 0 && read > maxPlaces {
+	slices.SortStableFunc(known, func(a, b int) int { return cmp.Compare(lists[a].Rows, lists[b].Rows) })
+	read := 0
+	for rank, i := range known {
+		if read += lists[i].Rows; rank > 0 && read > maxPlaces {
+			known = known[:rank]
 			break
 		}
-		wanted = append(wanted, t.text)
 	}
-	// Of a term of very many rows, which tells little, the first of them will do.
-	return eachTerm(ctx, tx, fmt.Sprintf(`SELECT j.key, (SELECT coalesce(group_concat(doc), '') FROM (SELECT doc FROM %s_places WHERE term = j.value LIMIT %d))
-		FROM json_each(?) j`, table, maxPlaces), wanted, func(rows *sql.Rows) error {
-		var i int
-		var list sql.RawBytes
-		if err := rows.Scan(&i, &list); err != nil {
+	if err := readRows(ctx, tx, c, terms, lists, known, len(scores)); err != nil {
+		return err
+	}
+	if keep {
+		for i, l := range lists {
+			s.kept.Put(at, int(c), terms[i], *l)
+		}
+	}
+	var some [256]postings.Posting
+	for _, i := range known {
+		weight, r := share*idf(int64(len(scores)), int64(lists[i].Rows)), lists[i].Reader()
+		for part := r.Next(some[:]); len(part) > 0; part = r.Next(some[:]) {
+			for _, x := range part {
+				if int(x.N) >= len(scores) {
+					return damaged("the full-text index")
+				}
+				scores[x.N] += weight
+			}
+		}
+	}
+	return nil
+}
+
+// countRows fills in lists that are nil with how many rows hold their terms.
+func countRows(ctx context.Context, tx *sql.Tx, c termColumn, terms []string, lists []*postings.List) error {
+	var wanted []string
+	var into []*postings.List
+	for i, l := range lists {
+		if l == nil {
+			lists[i] = &postings.List{}
+			wanted, into = append(wanted, terms[i]), append(into, lists[i])
+		}
+	}
+	return eachTerm(ctx, tx, `SELECT j.key, v.doc FROM json_each(?) j CROSS JOIN `+c.table()+`_terms v ON v.term = j.value`, wanted, func(rows *sql.Rows) error {
+		var i, docs int
+		if err := rows.Scan(&i, &docs); err != nil {
 			return err
 		}
-		return addWeight(list, share*idf(int64(len(scores)), known[i].rows), scores)
+		*into[i] = postings.List{Rows: docs, CountsOnly: true}
+		return nil
+	})
+}
+
+// readRows reads those of the lists of which only counts are known. Of a term of very
+// many rows, which tells little, the first of them will do.
+func readRows(ctx context.Context, tx *sql.Tx, c termColumn, terms []string, lists []*postings.List, which []int, limit int) error {
+	var wanted []string
+	var into []*postings.List
+	for _, i := range which {
+		if lists[i].CountsOnly {
+			wanted, into = append(wanted, terms[i]), append(into, lists[i])
+		}
+	}
+	return eachTerm(ctx, tx, fmt.Sprintf(`SELECT j.key, (SELECT coalesce(group_concat(doc), '') FROM (SELECT doc FROM %s_places WHERE term = j.value LIMIT %d))
+		FROM json_each(?) j`, c.table(), maxPlaces), wanted, func(rows *sql.Rows) error {
+		var i int
+		var text sql.RawBytes
+		if err := rows.Scan(&i, &text); err != nil {
+			return err
+		}
+		l, err := parseRows(text, limit)
+		l.Rows = into[i].Rows
+		*into[i] = l
+		return err
 	})
 }
 
@@ -157,27 +228,24 @@ func eachTerm(ctx context.Context, tx *sql.Tx, query string, terms []string, use
 	return rows.Err()
 }
 
-// addWeight adds weight, once, to the score of each row of an ascending list such
-// as "4,17,17,90".
-func addWeight(list []byte, weight float64, scores []float64) error {
-	if len(list) == 0 {
-		return nil
-	}
+// parseRows reads an ascending list of rows such as "4,17,17,90", all below limit.
+func parseRows(text []byte, limit int) (postings.List, error) {
+	var l postings.List
 	n, last := 0, 0
-	for i := 0; i <= len(list); i++ {
-		if i < len(list) && list[i] != ',' {
-			n = n*10 + int(list[i]-'0')
+	for i := 0; i <= len(text) && len(text) > 0; i++ {
+		if i < len(text) && text[i] != ',' {
+			n = n*10 + int(text[i]-'0')
 			continue
 		}
-		if n < 1 || n >= len(scores) {
-			return damaged("the full-text index")
+		if n < 1 || n >= limit || n < last {
+			return l, damaged("the full-text index")
 		}
 		if n != last {
-			scores[n] += weight
+			l.Add(uint32(n), 1)
 		}
 		n, last = 0, n
 	}
-	return nil
+	return l, nil
 }
 
 // idf is the weight of a term that is in some of all rows (Robertson and Spärck
@@ -233,7 +301,7 @@ func (s *Store) Related(ctx context.Context, texts []string, limit int) ([]memor
 		}
 		merit := map[int64]float64{} // the sum of 1/rank over texts
 		for _, t := range texts {
-			ranking, err := rank(ctx, tx, text.ParseQuery(t, text.Options{}))
+			ranking, err := s.rank(ctx, tx, text.ParseQuery(t, text.Options{}))
 			if err != nil {
 				return err
 			}

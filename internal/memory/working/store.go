@@ -20,6 +20,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
+	"github.com/openclawssy/openclawssy/internal/memory/postings"
 	"github.com/openclawssy/openclawssy/internal/sqlite"
 )
 
@@ -88,6 +89,7 @@ type Store struct {
 	ahead    position               // how far the log is known to hold no change to apply; guarded by changing
 	damaged  atomic.Bool            // damage was met: to be closed, and opened anew
 	behind   atomic.Pointer[string] // why the log could not be applied to its end; nil if it was
+	kept     *postings.Keeper[stamp]
 }
 
 // Open opens the store in an agent's memory directory for reading and writing,
@@ -151,7 +153,7 @@ func OpenReader(ctx context.Context, dir string, agent memory.AgentID, log reade
 }
 
 func newStore(dir string, opts Options) *Store {
-	return &Store{opts: opts, events: opts.Log, dir: dir, changing: make(chan struct{}, 1),
+	return &Store{opts: opts, events: opts.Log, dir: dir, changing: make(chan struct{}, 1), kept: postings.NewKeeper[stamp](int(termColumns), keptBytes),
 		lock:    flock.New(filepath.Join(dir, lockName), flock.SetPermissions(0o600)),
 		present: flock.New(filepath.Join(dir, OpenName), flock.SetPermissions(0o600))}
 }
