@@ -353,8 +353,8 @@ func examineAgent(ctx context.Context, agent memory.AgentID, home, model string,
 		return found, nil
 	}
 	for _, name := range litter(home) {
-		if !drain && strings.HasPrefix(filepath.Base(name), ".") {
-			continue
+		if base := filepath.Base(name); !drain && (strings.HasPrefix(base, ".") || strings.HasSuffix(base, ".db-journal")) {
+			continue // of a write, or of a database that was being made; its next opening takes it away
 		}
 		found.Findings[judge.Litter] = append(found.Findings[judge.Litter], name)
 	}

@@ -312,9 +312,14 @@ func eachRow(ctx context.Context, tx *sql.Tx, row func(scan func(...any) error) 
 }
 
 // Seize takes a lease whoever holds it: what the other then does under it is
-// refused. It is for what must not wait, such as an erasure.
-func (s *Store) Seize(ctx context.Context, name, holder string, length time.Duration) (Lease, error) {
-	return s.acquire(ctx, name, holder, length, true)
+// refused. It is for what must not wait, such as an erasure. A change that is being
+// made under the lease is made when Seize returns, or is refused.
+func (s *Store) Seize(ctx context.Context, name, holder string, length time.Duration) (l Lease, err error) {
+	err = s.locked(ctx, func() (err error) {
+		l, err = s.acquire(ctx, name, holder, length, true)
+		return err
+	})
+	return l, err
 }
 
 // Fenced returns ErrConflict where the lease has gone to somebody else.

@@ -25,8 +25,17 @@ type Lease struct {
 	Holder  string
 	Token   int64 // grows with every new holder of that name
 	Expires time.Time
-	alive   *flock.Flock // not locked where it was taken from a holder that hangs
+	alive   *flock.Flock // not locked where it was taken from a holder that lives
+	instead *flock.Flock // locked then: a holder that ends must not leave the lease to the first who asks
 }
+
+// leaseLocks are the files on which holders of a lease keep their locks.
+func leaseLocks(dir, name string) (alive, instead string) {
+	return filepath.Join(dir, "lease-"+name+".lock"), filepath.Join(dir, "lease-"+name+".instead.lock")
+}
+
+// unlock gives the locks back.
+func (l Lease) unlock() error { return errors.Join(l.alive.Close(), l.instead.Close()) }
 
 // Acquire takes the lease of that name for a while. While another holder lives
 // and its lease has not expired the answer is ErrConflict, with who and until
@@ -37,10 +46,11 @@ func (s *Store) Acquire(ctx context.Context, name, holder string, length time.Du
 
 func (s *Store) acquire(ctx context.Context, name, holder string, length time.Duration, seize bool) (Lease, error) {
 	now := s.opts.Now()
-	l := Lease{Name: name, Holder: holder, Expires: milliseconds(now.Add(length)), alive: flock.New(filepath.Join(s.dir, "lease-"+name+".lock"), flock.SetPermissions(0o600))}
+	alive, instead := leaseLocks(s.dir, name)
+	l := Lease{Name: name, Holder: holder, Expires: milliseconds(now.Add(length)), alive: flock.New(alive, flock.SetPermissions(0o600)), instead: flock.New(instead, flock.SetPermissions(0o600))}
 	alone, err := l.alive.TryLock()
 	if err != nil {
-		return Lease{}, errors.Join(memory.Errorf(memory.ErrUnavailable, "lock the lease of a %s: %w", name, err), l.alive.Close())
+		return Lease{}, errors.Join(memory.Errorf(memory.ErrUnavailable, "lock the lease of a %s: %w", name, err), l.unlock())
 	}
 	err = s.update(ctx, func(tx *sql.Tx) error {
 		var other string
@@ -49,18 +59,44 @@ func (s *Store) acquire(ctx context.Context, name, holder string, length time.Du
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
+		if alone { // unless somebody has it instead of the one who had this lock
+			taken, err := isLocked(instead)
+			if err != nil {
+				return err
+			}
+			alone = !taken
+		}
 		if !seize && !alone && until > now.UnixMilli() && until <= now.Add(maxLease).UnixMilli() {
 			return memory.WithHint(memory.Errorf(memory.ErrConflict, "a %s is already running: %s holds it until %s", name, other, time.UnixMilli(until).UTC().Format(time.RFC3339)),
 				"wait for it to end; a holder that hangs is replaced after that time, one that has died at once")
+		}
+		if !alone {
+			if err := l.lockInstead(ctx); err != nil {
+				return err
+			}
 		}
 		l.Token++
 		_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)`, name, holder, l.Token, l.Expires.UnixMilli())
 		return err
 	})
 	if err != nil {
-		return Lease{}, errors.Join(err, l.alive.Close())
+		return Lease{}, errors.Join(err, l.unlock())
 	}
 	return l, nil
+}
+
+// lockLook is for how long a lock is waited for that others only look at.
+const lockLook = 100 * time.Millisecond
+
+// lockInstead takes the second lock, unless another one that hangs has that too.
+func (l Lease) lockInstead(ctx context.Context) error {
+	soon, cancel := context.WithTimeout(ctx, lockLook)
+	defer cancel()
+	_, err := l.instead.TryLockContext(soon, lockPoll)
+	if err != nil && (soon.Err() == nil || ctx.Err() != nil) {
+		return memory.Errorf(memory.ErrUnavailable, "lock the lease of a %s: %w", l.Name, err)
+	}
+	return nil
 }
 
 // maxLease bounds what is believed of an expiry: one further off was written
@@ -86,7 +122,7 @@ func (s *Store) Renew(ctx context.Context, l Lease, length time.Duration) error 
 // any more, and is left alone.
 func (s *Store) Release(ctx context.Context, l Lease) error {
 	// The lock goes first: whoever finds it free takes the row, whatever it says.
-	unlocking := l.alive.Close()
+	unlocking := l.unlock()
 	return errors.Join(unlocking, s.update(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE leases SET expires = 0 WHERE name = ? AND holder = ? AND token = ?`, l.Name, l.Holder, l.Token)
 		return err
@@ -168,7 +204,10 @@ func LookLeases(ctx context.Context, dir string) (held []Held, err error) {
 	})
 	for i := range held {
 		if err == nil {
-			held[i].Alive, err = isLocked(filepath.Join(dir, "lease-"+held[i].Name+".lock"))
+			alive, instead := leaseLocks(dir, held[i].Name)
+			if held[i].Alive, err = isLocked(alive); err == nil && !held[i].Alive {
+				held[i].Alive, err = isLocked(instead)
+			}
 		}
 	}
 	return held, err

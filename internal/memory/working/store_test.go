@@ -281,3 +281,72 @@ func TestMaintainTellsFollowersOnceTheyAreToldTo(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Whoever seizes a lease must not miss what is just being stored under it: an erasure
+// would leave it there.
+func TestSeizeWaitsForAChangeUnderWay(t *testing.T) {
+	dir, l := t.TempDir(), &memLog{}
+	s, other := open(t, dir, l), open(t, dir, l)
+	lease, err := s.Acquire(t.Context(), "checkpoint", "one", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seized := make(chan error, 1)
+	err = s.locked(t.Context(), func() error {
+		go func() {
+			_, err := other.Seize(t.Context(), "checkpoint", "an erasure", time.Minute)
+			seized <- err
+		}()
+		select {
+		case err := <-seized:
+			return fmt.Errorf("it was seized in the middle of a change: %w", err)
+		case <-time.After(50 * time.Millisecond):
+		}
+		return s.Fenced(t.Context(), lease)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-seized; err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Fenced(t.Context(), lease); !errors.Is(err, memory.ErrConflict) {
+		t.Errorf("the lease that was seized: %v", err)
+	}
+}
+
+// A lease that was seized from one who works on is not free once that one ends.
+func TestSeizedLeaseOutlivesTheOneBefore(t *testing.T) {
+	dir, l := t.TempDir(), &memLog{}
+	s, other, third := open(t, dir, l), open(t, dir, l), open(t, dir, l)
+	first, err := s.Acquire(t.Context(), "checkpoint", "one", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seized, err := other.Seize(t.Context(), "checkpoint", "an erasure", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Release(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := third.Acquire(t.Context(), "checkpoint", "two", time.Minute); !errors.Is(err, memory.ErrConflict) {
+		t.Errorf("while it is held: %+v, %v", again, err)
+	}
+	if held, err := LookLeases(t.Context(), dir); err != nil || len(held) != 1 || !held[0].Alive || held[0].Holder != "an erasure" {
+		t.Errorf("held: %+v, %v", held, err)
+	}
+	if err := other.Fenced(t.Context(), seized); err != nil {
+		t.Errorf("the one who seized it: %v", err)
+	}
+	if err := other.Release(t.Context(), seized); err != nil {
+		t.Fatal(err)
+	}
+	last, err := third.Acquire(t.Context(), "checkpoint", "two", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := third.Release(t.Context(), last); err != nil {
+		t.Fatal(err)
+	}
+}
