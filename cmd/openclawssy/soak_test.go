@@ -200,6 +200,12 @@ func TestSoak(t *testing.T) {
 			}
 		}
 	}
+	var status struct {
+		Backlog int64 `json:"backlog"`
+	}
+	if err := l.call(t.Context(), "memory.status", struct{}{}, &status); err != nil {
+		t.Error(err)
+	}
 	err = l.house.close()
 	l = nil
 	if err != nil {
@@ -232,7 +238,7 @@ func TestSoak(t *testing.T) {
 	}
 	lost := len(found.Findings[judge.Lost])
 	fmt.Printf("\nacknowledged %d words and notes, found %d; %d events, %d items\n", len(o.said)+len(o.noted), len(o.said)+len(o.noted)-lost, found.events, found.items)
-	fmt.Printf("checkpoints %d, maintenance %d, sessions erased %d, of their %d words found %d\n", calls["distilled"], calls["maintained"], calls["erased"], len(erased), len(left))
+	fmt.Printf("checkpoints that came to an end %d, turns left for the last one %d; maintenance %d, sessions erased %d, of their %d words found %d\n", calls["distilled"], status.Backlog, calls["maintained"], calls["erased"], len(erased), len(left))
 	fmt.Printf("integrity_check, of %d databases damaged: %d\n", len(databases), len(found.Findings[judge.Damaged]))
 	fmt.Printf("memory, MiB more in an hour after a warm-up of %s: %s\n", warm.Sub(began).Round(time.Second), strings.Join(slopes, ", "))
 	fmt.Printf("recalls %d, p50 %s, p99 %s, most %s ms; not whole for want of time %d; whole ones that knew the answer %d of %d\n", len(all.took), ms(quantile(all.took, .5)), ms(quantile(all.took, .99)), ms(quantile(all.took, 1)), all.main+all.failed, known, asked)
