@@ -206,7 +206,16 @@ func (h *house) sessionKind(agent memory.AgentID, id string) string {
 	return kind
 }
 
-// writeSessions and writeRuns lend what needs no closing.
+// knownSessions, writeSessions and writeRuns lend what needs no closing.
+func (h *house) knownSessions(_ context.Context, agent memory.AgentID) (*session.Store, func(), error) {
+	dir, err := h.home.Find(agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := h.sessions(agent, dir)
+	return s, func() {}, err
+}
+
 func (h *house) writeSessions(_ context.Context, agent memory.AgentID) (*session.Store, func(), error) {
 	dir, err := h.home.Make(agent)
 	if err != nil {
@@ -240,7 +249,7 @@ func (h *house) makeRuntime(c *op.Catalog, rec *recall.Service) *runtime.Runtime
 			}
 			return client, nil
 		},
-		Catalog: c, Logs: h.logs.write, Sessions: h.writeSessions, Runs: h.writeRuns, Recall: rec, Flush: h.flushes, Lives: livesIn{h},
+		Catalog: c, Logs: h.logs.write, Sessions: h.writeSessions, Known: h.knownSessions, Runs: h.writeRuns, Recall: rec, Flush: h.flushes, Lives: livesIn{h},
 		Hooks: h.recorder, Persona: h.persona, Hold: h.hold(erasure.Turn),
 		Redact: lateRedactor{h}, Now: h.now, NewID: h.newID, Log: h.log,
 	})

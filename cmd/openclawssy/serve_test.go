@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -325,6 +327,12 @@ func TestSessionsEndOverHTTP(t *testing.T) {
 	}
 	if status, queued, again, body := end("talk-1"); status != 200 || queued || again != first {
 		t.Error(status, body, first)
+	}
+	if status, body := s.ask(s.token(access.Write), "POST", "/v1/agents/ghost/ops/session.end", `{"session":"talk-1"}`); status != 404 {
+		t.Error(status, body)
+	}
+	if _, err := os.Stat(filepath.Join(s.home, "agents", "ghost")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an agent was made by the end of its session: %v", err)
 	}
 	if status, _, _, body := end("nobody-knows"); status != 404 {
 		t.Error(status, body)

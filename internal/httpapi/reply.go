@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"reflect"
 	"strings"
+	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/op"
@@ -118,12 +120,34 @@ func body(r *http.Request, doc any) error {
 	dec := json.NewDecoder(r.Body)
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(doc); err != nil {
-		return memory.WithHint(memory.Errorf(memory.ErrInvalid, "the body: %w", err), "GET /openapi.json shows its form")
+		return memory.WithHint(memory.Errorf(memory.ErrInvalid, "the body: %w", err), "it takes "+membersOf(reflect.TypeOf(doc))+"; GET /openapi.json shows its form")
 	}
 	if dec.More() {
 		return memory.Errorf(memory.ErrInvalid, "the body must be one JSON object, and more follows it")
 	}
 	return nil
+}
+
+// membersOf lists the members of a document, those of objects within it in brackets.
+func membersOf(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() {
+		return ""
+	}
+	var names []string
+	for _, field := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.Anonymous || !field.IsExported() || name == "-" {
+			continue
+		}
+		if within := membersOf(field.Type); within != "" {
+			name += " (" + within + ")"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // stream is an answer of server-sent events.

@@ -75,11 +75,14 @@ type Options struct {
 	Model    func(memory.AgentID) (llm.Chatter, error)
 	Catalog  *op.Catalog
 	Logs     memory.Borrow[*events.Log]
-	Sessions memory.Borrow[*session.Store]
-	Runs     memory.Borrow[*runlog.Store]
-	Recall   Recaller // nil: nothing is recalled
-	Flush    Flusher  // nil: nothing is queued to be distilled
-	Hooks    Hooks    // nil: nobody is told
+	Sessions memory.Borrow[*session.Store] // makes an agent that does not exist
+	// Known lends the sessions of an agent that exists, ErrNotFound for others: what
+	// only asks for a session makes no agent. nil: Sessions does it.
+	Known  memory.Borrow[*session.Store]
+	Runs   memory.Borrow[*runlog.Store]
+	Recall Recaller // nil: nothing is recalled
+	Flush  Flusher  // nil: nothing is queued to be distilled
+	Hooks  Hooks    // nil: nobody is told
 	// Hold keeps erasures of the agent out while a turn is under way, so that what
 	// the turn has read before cannot be written after. nil: nothing is erased.
 	Hold erasure.Hold

@@ -84,7 +84,11 @@ func (r *Runtime) Sleep(ctx context.Context, agent memory.AgentID, session strin
 }
 
 func (r *Runtime) session(ctx context.Context, agent memory.AgentID, id string) (memory.Session, error) {
-	store, release, err := r.Sessions(ctx, agent)
+	known := r.Known
+	if known == nil {
+		known = r.Sessions
+	}
+	store, release, err := known(ctx, agent)
 	if err != nil {
 		return memory.Session{}, err
 	}
