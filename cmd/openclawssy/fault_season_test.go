@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type almanac struct {
 	name  string
 	start string // what the clock shows at first
 	lasts time.Duration
+	lives time.Duration // of a process; less than two hours if 0
 	turns []turn
 	zone  string // of the job that is due once a day, at
 	daily string
@@ -43,6 +45,7 @@ type turn struct{ after, by time.Duration }
 
 var almanacs = []almanac{
 	{name: "a day", start: "2026-05-08T00:00:00Z", lasts: 24 * time.Hour, daily: "30 3 * * *", days: 1},
+	{name: "a day, of processes that end as the hour strikes", start: "2026-05-08T00:00:00Z", lasts: 24 * time.Hour, lives: 2 * time.Hour, daily: "30 3 * * *", days: 1},
 	{name: "an hour forth and back", start: "2026-05-08T00:00:00Z", lasts: 24 * time.Hour, turns: []turn{{4*time.Hour + time.Minute, time.Hour}, {9 * time.Hour, -time.Hour}}, daily: "30 3 * * *", days: 1},
 	{name: "72 h forth", start: "2026-05-08T00:00:00Z", lasts: 24 * time.Hour, turns: []turn{{5*time.Hour + 7*time.Minute, 72 * time.Hour}}, daily: "30 3 * * *", days: 1},
 	{name: "72 h back", start: "2026-05-08T00:00:00Z", lasts: 24 * time.Hour, turns: []turn{{5*time.Hour + 7*time.Minute, -72 * time.Hour}}, daily: "30 3 * * *", days: 1},
@@ -178,9 +181,9 @@ func (a almanac) keep(t *testing.T, home string) (k kept) {
 		}
 	}()
 	var settled map[memory.AgentID][2]int
-	for time.Since(begins) < a.lasts {
+	for time.Since(begins) <= a.lasts {
 		process(func(h *house) {
-			ctx, end := context.WithTimeout(context.Background(), min(113*time.Minute, a.lasts-time.Since(begins)+time.Minute))
+			ctx, end := context.WithTimeout(context.Background(), min(cmp.Or(a.lives, 113*time.Minute), a.lasts-time.Since(begins)+time.Minute))
 			defer end()
 			if err := h.schedule.Serve(ctx); err != nil {
 				t.Error(err)

@@ -367,5 +367,5 @@ func (s *Scheduler) now(ctx context.Context, j *JobStatus) (Run, error) {
 	case err != nil:
 		return Run{}, err
 	}
-	return s.perform(ctx, claimed, run, unlock), nil
+	return s.perform(ctx, claimed, j.LastStart, run, unlock), nil
 }

@@ -89,7 +89,10 @@ type result struct {
 // perform runs a claimed job within its deadline, writes down how it ended and
 // gives its lock back. A job that does not return when it is told to keeps the
 // lock until it does; perform does not wait for it.
-func (s *Scheduler) perform(ctx context.Context, j Job, run Run, unlock func() error) Run {
+//
+// Where ctx ends before the job has begun, it is as if it had not been claimed: last
+// is when it had started before that, and what was due is due still.
+func (s *Scheduler) perform(ctx context.Context, j Job, last *time.Time, run Run, unlock func() error) Run {
 	limit, err := j.deadline()
 	if err != nil {
 		limit = s.Deadline() // decode has checked it
@@ -101,6 +104,16 @@ func (s *Scheduler) perform(ctx context.Context, j Job, run Run, unlock func() e
 	}
 	before, hasLog := s.lastSeq(own, j.Agent)
 	held, end, err := s.Hold.Begin(own, j.Agent)
+	if err != nil && ctx.Err() != nil { // the process ends before the job has begun
+		run = s.ended(own, run, result{err: err}, true)
+		s.leave(ctx, &j, last)
+		if s.Hooks != nil {
+			s.Hooks.RunEnded(j.Agent, weave.Run{Delegator: string(j.Agent), Name: j.Name, Does: j.work(), Trigger: run.Trigger, Outcome: string(run.Outcome), Output: run.Detail, Idle: true})
+		}
+		cancel()
+		s.unlock(&j, unlock)
+		return run
+	}
 	if err != nil {
 		returned <- result{err: err}
 		end = func() {}
@@ -250,6 +263,19 @@ func (s *Scheduler) note(ctx context.Context, j *Job, run Run, stuck bool) {
 	})
 	if err != nil && !errors.Is(err, memory.ErrNotFound) { // it may have been deleted meanwhile
 		s.Log.Error().Err(err).Str("agent", string(j.Agent)).Str("job", j.Name).Msg("end of a job not written down")
+	}
+}
+
+// leave takes back what claim wrote down.
+func (s *Scheduler) leave(ctx context.Context, j *Job, last *time.Time) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
+	defer cancel()
+	_, err := s.change(ctx, j.Agent, j.Name, func(now *Job) error {
+		now.Running, now.LastStart = nil, last
+		return nil
+	})
+	if err != nil && !errors.Is(err, memory.ErrNotFound) {
+		s.Log.Error().Err(err).Str("agent", string(j.Agent)).Str("job", j.Name).Msg("a job that did not begin is written down as begun")
 	}
 }
 

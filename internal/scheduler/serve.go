@@ -245,7 +245,9 @@ func (l *loop) arm(jobs []Job, now time.Time, elapsed time.Duration) {
 func (l *loop) launch(ctx context.Context, j *Job, a arming) error {
 	run := Run{Due: a.wall.UTC(), Started: l.wall(), Trigger: BySchedule}
 	claimed, unlock, err := l.claim(ctx, j, run, func(now *Job) bool {
-		return !now.Paused && now.Starts == j.Starts
+		// What is due as the process ends is left to the next one: once it is written
+		// down as begun, nobody would make up for it.
+		return ctx.Err() == nil && !now.Paused && now.Starts == j.Starts
 	})
 	switch {
 	case errors.Is(err, errBusy):
@@ -255,7 +257,8 @@ func (l *loop) launch(ctx context.Context, j *Job, a arming) error {
 	case err != nil:
 		return err
 	}
-	l.active.Go(func() { l.perform(ctx, claimed, run, unlock) })
+	last := j.LastStart
+	l.active.Go(func() { l.perform(ctx, claimed, last, run, unlock) })
 	return nil
 }
 
