@@ -216,7 +216,9 @@ const childEnv = "MESSAGE_TEST_CHILD"
 
 func TestKilledBetweenLedgerAndDelivery(t *testing.T) {
 	h := newHook(t)
+	h.mu.Lock()
 	h.hold = make(chan struct{})
+	h.mu.Unlock()
 	dir := t.TempDir()
 	for round := range 3 {
 		cmd := exec.Command(os.Args[0])

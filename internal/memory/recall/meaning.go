@@ -90,6 +90,7 @@ func (s *Service) ask(ctx context.Context, f *found) func() answer {
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	done := make(chan answer, 1) // buffered: nobody may wait for a late one
+	ask := s.opts.Meaning
 	go func() {
 		var a answer
 		defer func() {
@@ -98,7 +99,7 @@ func (s *Service) ask(ctx context.Context, f *found) func() answer {
 			}
 			done <- a
 		}()
-		a.near, a.err = s.opts.Meaning(ctx, f.agent, f.search.request.Text)
+		a.near, a.err = ask(ctx, f.agent, f.search.request.Text)
 	}()
 	return func() answer {
 		defer cancel()
