@@ -10,6 +10,7 @@ import (
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/postings"
+	"github.com/openclawssy/openclawssy/internal/sqlite"
 )
 
 // Hits is what the archive knows of a search: postings to score, and the
@@ -203,7 +204,7 @@ func countTerms(ctx context.Context, tx *sql.Tx, c column, terms []string, lists
 			wanted, into = append(wanted, terms[i]), append(into, i)
 		}
 	}
-	return eachTerm(ctx, tx, "SELECT j.key, v.doc, v.cnt FROM json_each(?) j CROSS JOIN "+c.table()+"_rows v ON v.term = j.value", wanted, func(rows *sql.Rows) error {
+	return sqlite.EachOf(ctx, tx, "SELECT j.key, v.doc, v.cnt FROM json_each(?) j CROSS JOIN "+c.table()+"_rows v ON v.term = j.value", wanted, func(rows *sql.Rows) error {
 		var i, docs, count int
 		if err := rows.Scan(&i, &docs, &count); err != nil {
 			return err
@@ -215,7 +216,7 @@ func countTerms(ctx context.Context, tx *sql.Tx, c column, terms []string, lists
 
 // readLists calls use with the numbers of the passages that hold each term.
 func readLists(ctx context.Context, tx *sql.Tx, c column, terms []string, use func(i int, docs []byte) error) error {
-	return eachTerm(ctx, tx, "SELECT j.key, (SELECT coalesce(group_concat(doc, ' '), '') FROM "+c.table()+"_postings WHERE term = j.value) FROM json_each(?) j", terms, func(rows *sql.Rows) error {
+	return sqlite.EachOf(ctx, tx, "SELECT j.key, (SELECT coalesce(group_concat(doc, ' '), '') FROM "+c.table()+"_postings WHERE term = j.value) FROM json_each(?) j", terms, func(rows *sql.Rows) error {
 		var i int
 		var docs sql.RawBytes
 		if err := rows.Scan(&i, &docs); err != nil {
@@ -223,28 +224,6 @@ func readLists(ctx context.Context, tx *sql.Tx, c column, terms []string, use fu
 		}
 		return use(i, docs)
 	})
-}
-
-// eachTerm runs a query over the terms, a JSON list, and calls use with each row.
-func eachTerm(ctx context.Context, tx *sql.Tx, query string, terms []string, use func(*sql.Rows) error) error {
-	if len(terms) == 0 {
-		return nil
-	}
-	list, err := json.Marshal(terms)
-	if err != nil {
-		return err
-	}
-	rows, err := tx.QueryContext(ctx, query, string(list))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := use(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }
 
 // parseDocs reads numbers in order, separated by spaces, one for each time that a

@@ -12,6 +12,7 @@ import (
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/postings"
 	"github.com/openclawssy/openclawssy/internal/memory/text"
+	"github.com/openclawssy/openclawssy/internal/sqlite"
 )
 
 // MatchOptions bound what Match looks at.
@@ -172,7 +173,7 @@ func countRows(ctx context.Context, tx *sql.Tx, c termColumn, terms []string, li
 			wanted, into = append(wanted, terms[i]), append(into, lists[i])
 		}
 	}
-	return eachTerm(ctx, tx, `SELECT j.key, v.doc FROM json_each(?) j CROSS JOIN `+c.table()+`_terms v ON v.term = j.value`, wanted, func(rows *sql.Rows) error {
+	return sqlite.EachOf(ctx, tx, `SELECT j.key, v.doc FROM json_each(?) j CROSS JOIN `+c.table()+`_terms v ON v.term = j.value`, wanted, func(rows *sql.Rows) error {
 		var i, docs int
 		if err := rows.Scan(&i, &docs); err != nil {
 			return err
@@ -192,7 +193,7 @@ func readRows(ctx context.Context, tx *sql.Tx, c termColumn, terms []string, lis
 			wanted, into = append(wanted, terms[i]), append(into, lists[i])
 		}
 	}
-	return eachTerm(ctx, tx, fmt.Sprintf(`SELECT j.key, (SELECT coalesce(group_concat(doc), '') FROM (SELECT doc FROM %s_places WHERE term = j.value LIMIT %d))
+	return sqlite.EachOf(ctx, tx, fmt.Sprintf(`SELECT j.key, (SELECT coalesce(group_concat(doc), '') FROM (SELECT doc FROM %s_places WHERE term = j.value LIMIT %d))
 		FROM json_each(?) j`, c.table(), maxPlaces), wanted, func(rows *sql.Rows) error {
 		var i int
 		var text sql.RawBytes
@@ -204,28 +205,6 @@ func readRows(ctx context.Context, tx *sql.Tx, c termColumn, terms []string, lis
 		*into[i] = l
 		return err
 	})
-}
-
-// eachTerm runs a query over the terms, a JSON list, and calls use with each row.
-func eachTerm(ctx context.Context, tx *sql.Tx, query string, terms []string, use func(*sql.Rows) error) error {
-	if len(terms) == 0 {
-		return nil
-	}
-	list, err := json.Marshal(terms)
-	if err != nil {
-		return err
-	}
-	rows, err := tx.QueryContext(ctx, query, string(list))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := use(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }
 
 // parseRows reads an ascending list of rows such as "4,17,17,90", all below limit.
