@@ -155,6 +155,11 @@ const maxTraced = 80
 // a source, or empty, with the reason in Degraded. The same question over the
 // same memory gives the same bytes.
 func (s *Service) Block(ctx context.Context, agent memory.AgentID, req Request) Block {
+	return s.block(ctx, agent, req, 0)
+}
+
+// block is Block, with a deadline that is at least so long.
+func (s *Service) block(ctx context.Context, agent memory.AgentID, req Request, atLeast time.Duration) Block {
 	s.counts.blocks.Add(1)
 	set := s.opts.Settings(agent)
 	if req.Tokens > 0 {
@@ -162,7 +167,7 @@ func (s *Service) Block(ctx context.Context, agent memory.AgentID, req Request) 
 	}
 	if set.Deadline > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, set.Deadline)
+		ctx, cancel = context.WithTimeout(ctx, max(set.Deadline, atLeast))
 		defer cancel()
 	}
 	var out Block

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -584,4 +585,53 @@ func TestBlocksWaitForTheirTurn(t *testing.T) {
 	if got := w.service.Counts(); got.Failed != 1 || got.Blocks != 2 {
 		t.Errorf("counts %+v", got)
 	}
+}
+
+// TestWhoWaitedForItsTurnIsNotHurried asks by the operation with a deadline that nothing
+// can keep: a call that had to wait for others gets its block all the same.
+func TestWhoWaitedForItsTurnIsNotHurried(t *testing.T) {
+	w := newWorld(t)
+	w.say("old", memory.OriginUser, "My boat is called Nautilus.")
+	w.settings.Deadline = time.Nanosecond
+	ask := func(ctx context.Context) (Block, error) {
+		got, err := w.service.Recall(ctx, agent, RecallRequest{Text: "What is my boat called?"})
+		return got.Block, err
+	}
+	if got, err := ask(context.Background()); err != nil || got.Text != "" || got.Degraded == "" {
+		t.Errorf("asked when nobody else did: degraded %q, block %q, %v", got.Degraded, got.Text, err)
+	}
+	for range cap(w.service.asking) {
+		w.service.asking <- struct{}{}
+	}
+	gone, leave := context.WithCancel(context.Background())
+	leave()
+	if got, err := ask(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that has gone: %+v, %v", got, err)
+	}
+	waiting := &watched{Context: context.Background(), seen: make(chan struct{})}
+	done := make(chan Block)
+	go func() {
+		got, err := ask(waiting)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- got
+	}()
+	<-waiting.seen
+	<-w.service.asking
+	if got := <-done; !strings.Contains(got.Text, "Nautilus") || got.Degraded != "" {
+		t.Errorf("asked behind others: degraded %q, block %q", got.Degraded, got.Text)
+	}
+}
+
+// watched is a context that says when somebody waits for its end.
+type watched struct {
+	context.Context
+	once sync.Once
+	seen chan struct{}
+}
+
+func (w *watched) Done() <-chan struct{} {
+	w.once.Do(func() { close(w.seen) })
+	return w.Context.Done()
 }

@@ -3,6 +3,7 @@ package recall
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/op"
@@ -119,8 +120,12 @@ type RecallResult struct {
 	Block
 }
 
+// patience is the deadline of a block, at least, that had to wait for its turn.
+const patience = time.Second
+
 // Recall shows what Block would put into a prompt. The deadline of the block begins
-// when it is this call's turn.
+// when it is this call's turn. One that had to wait for others is not hurried then: an
+// answer without memory would have come hardly sooner, and its caller would ask again.
 func (s *Service) Recall(ctx context.Context, agent memory.AgentID, in RecallRequest) (RecallResult, error) {
 	if in.Tokens < 0 {
 		return RecallResult{}, &memory.FieldError{Field: "tokens", Reason: "must not be negative"}
@@ -128,13 +133,19 @@ func (s *Service) Recall(ctx context.Context, agent memory.AgentID, in RecallReq
 	if err := s.open(ctx, agent); err != nil {
 		return RecallResult{}, err
 	}
+	var atLeast time.Duration
 	select {
 	case s.asking <- struct{}{}:
-		defer func() { <-s.asking }()
-	case <-ctx.Done():
-		return RecallResult{}, ctx.Err()
+	default:
+		atLeast = patience
+		select {
+		case s.asking <- struct{}{}:
+		case <-ctx.Done():
+			return RecallResult{}, ctx.Err()
+		}
 	}
-	return RecallResult{Agent: agent, Block: s.Block(ctx, agent, Request{Text: in.Text, Session: in.Session, Tokens: in.Tokens})}, nil
+	defer func() { <-s.asking }()
+	return RecallResult{Agent: agent, Block: s.block(ctx, agent, Request{Text: in.Text, Session: in.Session, Tokens: in.Tokens}, atLeast)}, nil
 }
 
 // open opens what a block is made of, so that its deadline does not have to cover
