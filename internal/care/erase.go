@@ -198,7 +198,7 @@ func (s *Erasure) Erase(ctx context.Context, agent memory.AgentID, in EraseReque
 	if err != nil {
 		return EraseResult{}, err
 	}
-	res, err := s.erase(ctx, agent, dir, in)
+	res, err := s.erase(working.Patiently(ctx), agent, dir, in)
 	return res, errors.Join(err, lock.Close())
 }
 

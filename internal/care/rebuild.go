@@ -135,6 +135,7 @@ func (s *Rebuild) Rebuild(ctx context.Context, agent memory.AgentID, in RebuildR
 	if err != nil {
 		return RebuildResult{}, err
 	}
+	ctx = working.Patiently(ctx)
 	live, release, err := s.Items(ctx, agent)
 	if err != nil {
 		return RebuildResult{}, err

@@ -112,6 +112,7 @@ func (r *Runner) withProgress(ctx context.Context, what string) (context.Context
 	}
 	var mu sync.Mutex
 	var bar *progressbar.ProgressBar
+	unit := ""
 	draw := func(p op.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -122,6 +123,11 @@ func (r *Runner) withProgress(ctx context.Context, what string) (context.Context
 			}
 			bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(r.Err), progressbar.OptionSetDescription(what+" ("+p.Unit+")"),
 				progressbar.OptionClearOnFinish(), progressbar.OptionShowCount(), progressbar.OptionThrottle(100e6))
+			unit = p.Unit
+		}
+		if p.Unit != unit {
+			unit = p.Unit
+			bar.Describe(what + " (" + unit + ")")
 		}
 		if p.Total > 0 && bar.GetMax64() != p.Total {
 			bar.ChangeMax64(p.Total)

@@ -101,14 +101,16 @@ func (d *DB) mergeStep(ctx context.Context, table string) (more bool, err error)
 // vacuumStep gives some free pages back. The pragma frees a page for each row that
 // is read of it.
 func (d *DB) vacuumStep(ctx context.Context) error {
-	rows, err := d.writer.QueryContext(ctx, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", vacuumPages))
-	if err != nil {
-		return classify(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-	}
-	return classify(rows.Err())
+	return d.alone(ctx, func(c *sql.Conn) error {
+		rows, err := c.QueryContext(ctx, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", vacuumPages))
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+		}
+		return rows.Err()
+	})
 }
 
 // pages says how a database uses its pages.

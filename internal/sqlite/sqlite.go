@@ -33,7 +33,8 @@ type Options struct {
 	// disk (synchronous=NORMAL in WAL mode; never corrupt, but the newest
 	// commits may be gone after a power cut).
 	Derived bool
-	// Busy is how long a statement waits for another process's lock; 5 s if zero.
+	// Busy is how long a statement waits for another process's lock; 5 s if zero. A
+	// change waits longer where its context is Patient.
 	Busy time.Duration
 	// Readers is the size of the read pool; 4 if zero.
 	Readers int
@@ -54,6 +55,7 @@ type Options struct {
 // safe for concurrent use.
 type DB struct {
 	path   string
+	busy   time.Duration
 	writer *sql.DB // nil when read-only
 	reader *sql.DB
 }
@@ -75,7 +77,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if opts.CacheKiB == 0 {
 		opts.CacheKiB = 2048
 	}
-	d := &DB{path: path}
+	d := &DB{path: path, busy: opts.Busy}
 	if !opts.ReadOnly {
 		w, err := sql.Open("sqlite3", dsn(path, opts, false))
 		if err != nil {
@@ -164,7 +166,11 @@ const cachedStatements = 32
 // smuggle in a parameter.
 func dsn(path string, opts Options, reader bool) string {
 	q := url.Values{}
-	q.Set("_busy_timeout", strconv.FormatInt(opts.Busy.Milliseconds(), 10))
+	busy := opts.Busy
+	if !reader {
+		busy = min(busy, busyStep)
+	}
+	q.Set("_busy_timeout", strconv.FormatInt(busy.Milliseconds(), 10))
 	cache := opts.CacheKiB
 	if reader && !opts.ReadOnly {
 		cache /= 4
@@ -208,11 +214,20 @@ func (d *DB) Close() error {
 }
 
 // Update runs fn in one writing transaction, and commits if it returns nil.
-func (d *DB) Update(ctx context.Context, fn func(*sql.Tx) error) error {
+func (d *DB) Update(ctx context.Context, fn func(*sql.Tx) error) (err error) {
 	if d.writer == nil {
 		return memory.Errorf(memory.ErrUnavailable, "%s is open for reading only", d.path)
 	}
-	tx, err := d.writer.BeginTx(ctx, nil)
+	c, err := d.writer.Conn(ctx)
+	if err != nil {
+		return classify(err)
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	var tx *sql.Tx
+	err = d.wait(ctx, func() (err error) {
+		tx, err = c.BeginTx(ctx, nil)
+		return err
+	})
 	if err != nil {
 		return classify(err)
 	}
@@ -274,12 +289,30 @@ func (d *DB) Exec(ctx context.Context, query string, args ...any) error {
 	if d.writer == nil {
 		return memory.Errorf(memory.ErrUnavailable, "%s is open for reading only", d.path)
 	}
-	_, err := d.writer.ExecContext(ctx, query, args...)
-	return classify(err)
+	return d.alone(ctx, func(c *sql.Conn) error {
+		_, err := c.ExecContext(ctx, query, args...)
+		return err
+	})
 }
 
-// foldWithin is for how long Fold tries.
-const foldWithin = 30 * time.Second
+// alone does something on the writing connection that takes the lock of writers, and
+// waits for that.
+func (d *DB) alone(ctx context.Context, do func(*sql.Conn) error) (err error) {
+	c, err := d.writer.Conn(ctx)
+	if err != nil {
+		return classify(err)
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	return classify(d.wait(ctx, func() error { return do(c) }))
+}
+
+// How Fold waits for readers.
+const (
+	foldWithin = 30 * time.Second      // in all
+	foldStep   = 20 * time.Millisecond // at first, and twice as long each time
+	foldMost   = time.Second           // at once: no writer gets in meanwhile
+	foldPause  = 50 * time.Millisecond // between two tries, for writers
+)
 
 // Fold brings the write-ahead log into the file and empties it, so that no earlier
 // state of a page is left in it. ErrUnavailable where somebody goes on reading one,
@@ -288,26 +321,43 @@ func (d *DB) Fold(ctx context.Context) error {
 	if d.writer == nil {
 		return memory.Errorf(memory.ErrUnavailable, "%s is open for reading only", d.path)
 	}
-	// SQLite waits for readers for as long as for any lock, and for another process
-	// that is folding not at all.
 	patience, cancel := context.WithTimeout(ctx, foldWithin)
 	defer cancel()
-	tick := time.NewTicker(busyPoll)
-	defer tick.Stop()
-	for {
-		var busy, pages, folded int
-		if err := d.writer.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &folded); err != nil {
-			return classify(err)
-		}
-		if busy == 0 {
-			return nil
+	for wait := foldStep; ; wait = min(2*wait, foldMost) {
+		folded, err := d.foldOnce(ctx, wait)
+		if folded || err != nil {
+			return err
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(foldPause):
 		case <-patience.Done():
 			return errors.Join(ctx.Err(), memory.WithHint(memory.Errorf(memory.ErrUnavailable, "the write-ahead log of %s is still being read", filepath.Base(d.path)), "try again"))
 		}
 	}
+}
+
+// foldOnce folds, unless a reader or another process that folds is in the way for
+// longer than wait. SQLite waits for readers with the lock of writers in its hands, so
+// most of the log is brought over before, which keeps nobody out.
+func (d *DB) foldOnce(ctx context.Context, wait time.Duration) (done bool, err error) {
+	c, err := d.writer.Conn(ctx)
+	if err != nil {
+		return false, classify(err)
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if _, err := c.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
+		return false, classify(err)
+	}
+	if _, err := c.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", wait.Milliseconds())); err != nil {
+		return false, classify(err)
+	}
+	defer func() {
+		_, back := c.ExecContext(context.WithoutCancel(ctx), fmt.Sprintf("PRAGMA busy_timeout = %d", min(d.busy, busyStep).Milliseconds()))
+		err = errors.Join(err, classify(back))
+	}()
+	var busy, pages, folded int
+	err = c.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &folded)
+	return err == nil && busy == 0, classify(err)
 }
 
 // Check runs SQLite's integrity check, the quick one or the whole one, and
@@ -489,8 +539,65 @@ func classify(err error) error {
 	return err
 }
 
-// busyPoll is the time between two tries of what SQLite does not wait for itself.
-const busyPoll = 5 * time.Millisecond
+const (
+	// busyPoll is the time between two tries of what SQLite does not wait for itself.
+	busyPoll = 5 * time.Millisecond
+	// busyStep is for how long SQLite waits for the lock of writers at once. Then wait
+	// asks it again: it looks ever more rarely, and would miss the moments between
+	// the changes of somebody who makes many.
+	busyStep = 100 * time.Millisecond
+)
+
+func isBusy(err error) bool {
+	var e driver.Error
+	return errors.As(err, &e) && (e.Code == driver.ErrBusy || e.Code == driver.ErrLocked)
+}
+
+type patienceKey struct{}
+
+type patience struct {
+	length time.Duration
+	told   func(waited time.Duration)
+}
+
+// Patient returns a context under which a change waits for whoever else changes a
+// database for so long, if that is longer than Options.Busy: for work in the background,
+// which loses nothing by waiting. told, unless it is nil, hears now and then how long a
+// change has waited, every Options.Busy.
+func Patient(ctx context.Context, length time.Duration, told func(waited time.Duration)) context.Context {
+	return context.WithValue(ctx, patienceKey{}, patience{length, told})
+}
+
+// wait does something that takes the lock of writers, again and again while another
+// process has it. What this process does itself is not waited for here: its one
+// connection is taken before.
+func (d *DB) wait(ctx context.Context, do func() error) error {
+	p, _ := ctx.Value(patienceKey{}).(patience)
+	p.length = max(p.length, d.busy)
+	patience, cancel := context.WithTimeout(ctx, p.length)
+	defer cancel()
+	tick := time.NewTicker(d.busy)
+	defer tick.Stop()
+	for waited := time.Duration(0); ; {
+		err := do()
+		if !isBusy(err) {
+			return err
+		}
+		select {
+		case <-patience.Done():
+			if ctx.Err() != nil {
+				return fmt.Errorf("%w, %s", ctx.Err(), err)
+			}
+			return memory.WithHint(fmt.Errorf("waited %s: %w", p.length, err),
+				"another openclawssy process writes a lot, or is stopped; nothing is lost: try again")
+		case <-tick.C:
+			if waited += d.busy; p.told != nil {
+				p.told(waited)
+			}
+		case <-time.After(busyPoll): // where SQLite does not wait by itself
+		}
+	}
+}
 
 // prepare makes the first connection and migrates. The change to WAL mode, in a
 // file that several processes open for the first time at once, fails without
@@ -502,8 +609,7 @@ func (d *DB) prepare(ctx context.Context, opts Options) error {
 	defer tick.Stop()
 	for {
 		err := d.migrate(ctx, opts.Migrations)
-		var e driver.Error
-		if !errors.As(err, &e) || e.Code != driver.ErrBusy && e.Code != driver.ErrLocked {
+		if !isBusy(err) {
 			return err
 		}
 		select {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -308,5 +309,102 @@ func TestFoldWaitsForReaders(t *testing.T) {
 	}
 	if st, err := os.Stat(path + "-wal"); err != nil || st.Size() != 0 {
 		t.Errorf("the write-ahead log: %+v, %v", st, err)
+	}
+}
+
+// While Fold waits for a reader, whoever writes gets in between its tries.
+func TestFoldLetsWritersIn(t *testing.T) {
+	ctx, path := context.Background(), filepath.Join(t.TempDir(), "a.db")
+	db, err := Open(ctx, path, Options{Migrations: migrations(1), Busy: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	other, err := Open(ctx, path, Options{Migrations: migrations(1), Busy: 15 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	write := func() error {
+		return other.Update(ctx, func(tx *sql.Tx) error { _, err := tx.Exec("INSERT INTO a VALUES (1)"); return err })
+	}
+	if err := write(); err != nil {
+		t.Fatal(err)
+	}
+	reading, err := other.Reader().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := reading.QueryRow("SELECT count(*) FROM a").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(); err != nil { // so that what the reader sees is not the end of the log
+		t.Fatal(err)
+	}
+	folded := make(chan error)
+	go func() { folded <- db.Fold(ctx) }()
+	for range 20 {
+		if err := write(); err != nil {
+			t.Errorf("a change while the log is to be folded: %v", err)
+			break
+		}
+	}
+	if err := errors.Join(reading.Rollback(), <-folded); err != nil {
+		t.Error(err)
+	}
+}
+
+// A change waits for another one as long as its context is patient, and says so; when
+// it gives up, the error says for how long it has waited.
+// A change waits for another one as long as its context is patient, and says so; when
+// it gives up, the error says for how long it has waited.
+func TestPatience(t *testing.T) {
+	ctx, path := context.Background(), filepath.Join(t.TempDir(), "a.db")
+	open := func() *DB {
+		db, err := Open(ctx, path, Options{Migrations: migrations(1), Busy: time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return db
+	}
+	one, two := open(), open()
+	insert := func(tx *sql.Tx) error { _, err := tx.Exec("INSERT INTO a VALUES (1)"); return err }
+	heard := 0
+	err := one.Update(ctx, func(tx *sql.Tx) error {
+		err := two.Update(ctx, insert)
+		if !errors.Is(err, memory.ErrUnavailable) || memory.HintOf(err) == "" || strings.Count(err.Error(), "locked by another process") != 1 {
+			t.Errorf("without patience: %v, %q", err, memory.HintOf(err))
+		}
+		err = two.Update(Patient(ctx, 20*time.Millisecond, func(time.Duration) { heard++ }), insert)
+		if !errors.Is(err, memory.ErrUnavailable) || heard == 0 {
+			t.Errorf("with some patience, told %d times: %v", heard, err)
+		}
+		stopped, stop := context.WithCancel(ctx)
+		err = two.Update(Patient(stopped, time.Hour, func(time.Duration) { stop() }), insert)
+		if !errors.Is(err, context.Canceled) || errors.Is(err, memory.ErrUnavailable) {
+			t.Errorf("stopped while it waited: %v", err)
+		}
+		return insert(tx)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	holding, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		done <- one.Update(ctx, func(tx *sql.Tx) error { close(holding); <-goOn; return insert(tx) })
+	}()
+	<-holding
+	free := sync.OnceFunc(func() { close(goOn) })
+	if err := two.Update(Patient(ctx, time.Hour, func(time.Duration) { free() }), insert); err != nil {
+		t.Errorf("with much patience: %v", err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

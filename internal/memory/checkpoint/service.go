@@ -158,7 +158,9 @@ func (res Result) Text() string {
 
 // Checkpoint distils parked ranges, and then the backlog, batch by batch. With
 // nothing to do it leaves no trace. While another run is going on, here or in
-// another process, the answer is ErrConflict.
+// another process, the answer is ErrConflict; where another process keeps the database
+// busy for longer than it waits (working.Patiently), ErrUnavailable. Either way what was
+// distilled until then stays, and the next run goes on behind it.
 func (s *Service) Checkpoint(ctx context.Context, agent memory.AgentID, in Request) (Result, error) {
 	if in.Batches < 0 {
 		return Result{}, &memory.FieldError{Field: "batches", Reason: "must not be negative"}
@@ -169,7 +171,7 @@ func (s *Service) Checkpoint(ctx context.Context, agent memory.AgentID, in Reque
 		res.Estimate = &e
 		return res, err
 	}
-	res, err := s.distil(ctx, agent, in)
+	res, err := s.distil(working.Patiently(ctx), agent, in)
 	if s.opts.Ended != nil {
 		s.opts.Ended(ctx, agent, res, err)
 	}

@@ -144,6 +144,7 @@ type Result struct {
 // ErrConflict. An agent without memory needs none. A workspace that cannot be read
 // keeps nothing from being done, and is the error in the end.
 func (s *Service) Maintain(ctx context.Context, agent memory.AgentID, in Request) (Result, error) {
+	ctx = working.Patiently(ctx)
 	res := Result{Agent: agent, DryRun: in.DryRun, Changes: []Change{}, Found: []Finding{}, Packed: []events.Packed{}}
 	var trouble error
 	if s.opts.Follow != nil {

@@ -158,3 +158,42 @@ func BenchmarkStoreMaintain(b *testing.B) {
 }
 
 const benchBatch = 200 // items of one change
+
+// BenchmarkStoreApply is a checkpoint of 500 items that are much alike, as they come
+// of a conversation with one subject, onto as many thousand of their kind.
+func BenchmarkStoreApply(b *testing.B) {
+	for _, n := range []int{0, 2_000, 20_000} {
+		b.Run(fmt.Sprint("items=", n), func(b *testing.B) {
+			ctx := context.Background()
+			s, _ := benchStore(b, 0)
+			random := rand.New(rand.NewPCG(3, 4))
+			seq := int64(0)
+			apply := func(count int) {
+				lease, err := s.Acquire(ctx, "checkpoint", "b", time.Minute)
+				if err != nil {
+					b.Fatal(err)
+				}
+				batch := Batch{Lease: lease, Record: memory.Checkpoint{Range: memory.Range{First: seq + 1, Last: seq + int64(count)}, Events: count, Mode: ModeModel}}
+				for range count {
+					seq++
+					batch.Entries = append(batch.Entries, Entry{At: time.Now(), Item: memory.Item{ID: fmt.Sprintf("mem_%026d", seq), Kind: "fact", Title: fmt.Sprint("What is kept ", seq),
+						Content: fmt.Sprintf("I keep the %x in the %x.", random.Uint32(), random.Uint32()), Importance: 3, Confidence: .9, Status: memory.Active, Trust: memory.TrustUser,
+						Evidence: []memory.Evidence{{EventID: fmt.Sprintf("evt_%026d", seq), Seq: seq, Quote: "I keep"}}}})
+				}
+				batch.Record.Cursor.Seq = seq
+				if _, err := s.Apply(ctx, batch); err != nil {
+					b.Fatal(err)
+				}
+				if err := s.Release(ctx, lease); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for made := 0; made < n; made += 500 {
+				apply(500)
+			}
+			for b.Loop() {
+				apply(500)
+			}
+		})
+	}
+}

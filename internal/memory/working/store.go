@@ -21,6 +21,7 @@ import (
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/postings"
+	"github.com/openclawssy/openclawssy/internal/op"
 	"github.com/openclawssy/openclawssy/internal/sqlite"
 )
 
@@ -334,6 +335,20 @@ func (s *Store) noticed(err error) error {
 // Damaged reports whether this store has met damage in its database. It is of no
 // use then: the next Open rebuilds the database from the log.
 func (s *Store) Damaged() bool { return s.damaged.Load() }
+
+// patience is for how long work in the background waits for another process that
+// changes a database: an erasure that writes a large one anew takes a while.
+const patience = 2 * time.Minute
+
+// Patiently returns a context for work that nobody waits for, such as a checkpoint: its
+// changes wait two minutes for another process instead of five seconds, and it is
+// reported (op.Report) that they do. What has to be given up all the same is
+// ErrUnavailable, and can be done again.
+func Patiently(ctx context.Context) context.Context {
+	return sqlite.Patient(ctx, patience, func(waited time.Duration) {
+		op.Report(ctx, op.Progress{Done: int64(waited.Seconds()), Unit: "seconds of waiting for another process"})
+	})
+}
 
 // locked runs fn while no one else, in this process or another, changes this
 // agent's working memory.
