@@ -29,7 +29,7 @@ func (h *house) graphPage(graphs *graph.Service) func(memory.AgentID) http.Handl
 // graphMount answers the page of the graph under serve.
 func (h *house) graphMount() httpapi.Mount {
 	graphs := h.graphService()
-	return httpapi.Mount{Pattern: "GET /v1/agents/{agent}/graph", Right: access.Read, Handler: graphview.Graph(func(r *http.Request) (any, error) {
+	return httpapi.Mount{Pattern: "GET /v1/agents/{agent}/graph", Summary: "The agent's graph of what it knows.", Right: access.Read, Handler: graphview.Graph(func(r *http.Request) (any, error) {
 		caller := access.Caller(r.Context())
 		agent, err := memory.ParseAgentID(r.PathValue("agent"))
 		if err == nil {

@@ -44,7 +44,8 @@ func (h *house) mcpMount(c *op.Catalog) (httpapi.Mount, error) {
 	if err != nil {
 		return httpapi.Mount{}, fmt.Errorf("http.mcp_tools: %w", err)
 	}
-	return httpapi.Mount{Pattern: "/mcp", Right: access.Read, Body: mcpapi.MaxLine, Own: true, Handler: face.HTTP(ops)}, nil
+	return httpapi.Mount{Pattern: "/mcp", Summary: "The Model Context Protocol, streamable HTTP.", Takes: []httpapi.Header{agentHeader},
+		Right: access.Read, Body: mcpapi.MaxLine, Own: true, Handler: face.HTTP(ops)}, nil
 }
 
 // latestReport returns the text of an agent's newest weekly report.

@@ -51,12 +51,18 @@ func (h *house) makeProxy() *proxy.Proxy {
 // proxyMounts are the addresses of the proxy.
 func proxyMounts(p *proxy.Proxy) []httpapi.Mount {
 	return []httpapi.Mount{
-		{Pattern: "POST /v1/chat/completions", Right: access.Write, Body: proxy.MaxBody, Handler: p},
-		{Pattern: "POST /v1/embeddings", Right: access.Write, Body: proxy.MaxBody, Handler: p},
-		{Pattern: "GET /v1/models", Right: access.Read, Handler: p},
-		{Pattern: "GET /v1/models/{model...}", Right: access.Read, Handler: p},
+		{Pattern: "POST /v1/chat/completions", Summary: "A chat completion of the OpenAI API, with memory.", Right: access.Write, Body: proxy.MaxBody, Handler: p,
+			Answers: []string{"application/json", "text/event-stream"}, Takes: []httpapi.Header{agentHeader,
+				{Name: proxy.HeaderSession, Description: "the conversation; follows from user and the conversation's beginning if absent"},
+				{Name: proxy.HeaderMemory, Description: "both (if absent), read, write or off"}}},
+		{Pattern: "POST /v1/embeddings", Summary: "Embeddings of the OpenAI API, passed on.", Right: access.Write, Body: proxy.MaxBody, Handler: p},
+		{Pattern: "GET /v1/models", Summary: "The provider's models.", Right: access.Read, Handler: p},
+		{Pattern: "GET /v1/models/{model...}", Summary: "One of the provider's models.", Right: access.Read, Handler: p},
 	}
 }
+
+// agentHeader names the agent where the address does not.
+var agentHeader = httpapi.Header{Name: access.AgentHeader, Description: "whose memory; else the one agent that the token is for, else default"}
 
 // makeUpstream returns the configured provider for requests that are not ours; nil
 // where there is none.

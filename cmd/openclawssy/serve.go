@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
@@ -142,12 +143,17 @@ func (h *house) httpServer(c *op.Catalog, tokens *access.Store) (*httpapi.Server
 	face := h.makeProxy()
 	h.proxy.Store(face)
 	countProxied(registry, face)
+	registry.MustRegister(agentFigures{h})
+	form, err := jsonschema.For[adminDocument](nil)
+	if err != nil {
+		return nil, memory.Errorf(memory.ErrInternal, "describe the admin's document: %w", err)
+	}
 	return httpapi.New(httpapi.Options{
 		Catalog: c, Tokens: tokens, Version: version, Run: h.warmRun, Ingest: h.intake().Take,
-		Admin:  func(ctx context.Context, agent memory.AgentID) (any, error) { return h.sources.document(ctx, agent) },
-		Agents: func() ([]memory.AgentID, error) { return h.home.List() },
-		Audit:  h.audit, Hosts: cfg.Hosts, Origins: cfg.Origins,
-		Pages: map[string]http.Handler{"/admin/": adminpage.Handler("/admin/"), "/admin": http.RedirectHandler("/admin/", http.StatusFound),
+		Admin:     func(ctx context.Context, agent memory.AgentID) (any, error) { return h.sources.document(ctx, agent) },
+		AdminForm: form, Agents: func() ([]memory.AgentID, error) { return h.home.List() },
+		Audit: h.audit, Hosts: cfg.Hosts, Origins: cfg.Origins,
+		Pages: map[string]http.Handler{"/admin/": adminpage.Handler("/admin/"), "/admin": http.RedirectHandler("/admin/", http.StatusFound), "/": http.RedirectHandler("/admin/", http.StatusFound),
 			"/graph/": http.StripPrefix("/graph", graphview.Page())},
 		Mounts:   append(proxyMounts(face), tools, h.graphMount()),
 		Limits:   httpapi.Limits{Rate: float64(cfg.RatePerSecond), Connections: cfg.MaxConnections},
@@ -199,6 +205,10 @@ func (h *house) countTurns(registry *prometheus.Registry) {
 	}{
 		{"openclawssy_turns_total", "Turns of the agent loop.", func() int64 { return h.turns.Stats().Turns }},
 		{"openclawssy_turns_failed_total", "Turns that ended with an error.", func() int64 { return h.turns.Stats().Failed }},
+		{"openclawssy_recalls_total", "Blocks of memory that were asked for.", func() int64 { return h.recalls.Counts().Blocks }},
+		{"openclawssy_recalls_empty_total", "Of them, those for which nothing relevant enough was known.", func() int64 { return h.recalls.Counts().Abstained }},
+		{"openclawssy_recalls_main_only_total", "Of them, those with too little time for all channels.", func() int64 { return h.recalls.Counts().MainOnly }},
+		{"openclawssy_recalls_failed_total", "Of them, those without memory, or a source of it, for want of time, a lock or damage.", func() int64 { return h.recalls.Counts().Failed }},
 		{"openclawssy_flush_failed_total", "Edges of sessions that could not be queued to be distilled.", func() int64 { return h.turns.Stats().FlushFailed }},
 	} {
 		registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: c.name, Help: c.help}, func() float64 { return float64(c.value()) }))

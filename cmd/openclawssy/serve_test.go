@@ -270,6 +270,14 @@ func TestServeDescribesEveryOperation(t *testing.T) {
 			ids[m.OperationID] = true
 		}
 	}
+	for _, at := range []string{"POST /v1/chat/completions", "POST /v1/embeddings", "GET /v1/models", "GET /v1/models/{model}", "POST /mcp", "GET /v1/agents/{agent}/graph", "GET /v1/agents/{agent}/recall",
+		"POST /v1/agents/{agent}/runs", "POST /v1/agents/{agent}/chat", "POST /v1/agents/{agent}/events", "GET /api/admin/memory/{agent}", "GET /v1/agents", "GET /v1/ops", "GET /metrics", "GET /healthz", "GET /openapi.json"} {
+		method, path, _ := strings.Cut(at, " ")
+		m := doc.Paths[path][strings.ToLower(method)]
+		if ok, is := m.Responses["200"].(map[string]any); !is || ok["content"] == nil {
+			t.Errorf("%s does not say what it answers with: %v", at, m.Responses)
+		}
+	}
 	for _, o := range ops.Ops {
 		if doc.Paths["/v1/agents/{agent}/ops/"+o.Name]["post"].OperationID == "" {
 			t.Errorf("%s is not described", o.Name)
@@ -370,5 +378,97 @@ func TestGraphIsServedBehindTheToken(t *testing.T) {
 		if status, body := s.ask(map[bool]string{true: owner}[want == 400], "GET", path, ""); status != want || strings.Contains(body, "Nautilus") {
 			t.Errorf("%s: %d, want %d: %s", path, status, want, body)
 		}
+	}
+}
+
+// TestServeRefusesAMethodAndSaysWhich: an address that is asked in the wrong way is no
+// address that is not there.
+func TestServeRefusesAMethodAndSaysWhich(t *testing.T) {
+	s := serveHome(t)
+	token := s.token(access.Admin)
+	for _, c := range []struct {
+		method, path string
+		want         int
+		allow        string
+	}{
+		{"DELETE", "/v1/agents", 405, "GET"}, {"GET", "/v1/agents/studio/ops/memory.search", 405, "POST"}, {"PUT", "/v1/chat/completions", 405, "POST"}, {"POST", "/metrics", 405, "GET"},
+		{"GET", "/v1/agent", 404, ""}, {"DELETE", "/v1", 404, ""},
+	} {
+		req, err := http.NewRequestWithContext(context.Background(), c.method, s.url+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close() //nolint:errcheck // its head is all that is looked at
+		if resp.StatusCode != c.want || resp.Header.Get("Allow") != c.allow {
+			t.Errorf("%s %s: %d, Allow %q", c.method, c.path, resp.StatusCode, resp.Header.Get("Allow"))
+		}
+	}
+}
+
+// TestServeLeadsToThePage: who opens the address in a browser comes to the page, and
+// nobody without a token to anything else.
+func TestServeLeadsToThePage(t *testing.T) {
+	s := serveHome(t)
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for path, want := range map[string]string{"/": "/admin/", "/admin": "/admin/", "/else": "", "/v1/agents": ""} {
+		resp, err := client.Get(s.url + path) //nolint:noctx // the server is the test's own
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close() //nolint:errcheck // its head is all that is looked at
+		if got := resp.Header.Get("Location"); got != want || want == "" && resp.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s: %d to %q", path, resp.StatusCode, got)
+		}
+	}
+}
+
+// TestServeFigures: what is wrong with an agent's memory stands among the figures, and
+// an agent that nobody asked for is not opened to be counted.
+func TestServeFigures(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "home")
+	before, endBefore := serveAt(t, home)
+	for _, agent := range []string{"busy", "idle"} {
+		if status, body := before.ask(before.token(access.Write), "POST", "/v1/agents/"+agent+"/ops/memory.write", `{"title":"tea","content":"Green tea.","kind":"fact","importance":3}`); status != 200 {
+			t.Fatal(body)
+		}
+	}
+	endBefore()
+	wrong := time.Unix(1_700_000_000, 0)
+	if err := vitals.Update(context.Background(), filepath.Join(home, "agents", "idle"), func(v *vitals.State) {
+		v.Note(wrong, []string{"event_log"})
+		v.Lost = &vitals.Lost{Events: 5, Acknowledged: 2, Last: wrong}
+		v.Canary = &vitals.Canary{At: wrong, Error: "not recalled"}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s, end := serveAt(t, home)
+	defer end()
+	token := s.token(access.Read)
+	if status, body := s.ask(token, "POST", "/v1/agents/busy/ops/memory.search", `{"text":"tea"}`); status != 200 {
+		t.Fatal(body)
+	}
+	status, figures := s.ask(token, "GET", "/metrics", "")
+	if status != 200 {
+		t.Fatalf("%d %s", status, figures)
+	}
+	for _, line := range []string{
+		`openclawssy_agent_degraded_since_seconds{agent="busy"} 0`, `openclawssy_agent_degraded_since_seconds{agent="idle"} 1.7e+09`,
+		`openclawssy_agent_events_lost{agent="busy"} 0`, `openclawssy_agent_events_lost{agent="idle"} 3`, `openclawssy_agent_canary_ok{agent="idle"} 0`,
+		`openclawssy_agent_items{agent="busy",status="active"} 1`, `openclawssy_agent_backlog{agent="busy"} 0`, `openclawssy_agent_parked{agent="busy"} 0`, "openclawssy_recalls_total 0",
+	} {
+		if !strings.Contains(figures, line+"\n") {
+			t.Errorf("missing: %s", line)
+		}
+	}
+	if strings.Contains(figures, `openclawssy_agent_items{agent="idle"`) || strings.Contains(figures, `openclawssy_agent_canary_ok{agent="busy"`) {
+		t.Errorf("figures of what was not looked at:\n%s", figures)
+	}
+	if status, body := s.ask(s.token(access.Read, "busy"), "GET", "/metrics", ""); status != 403 {
+		t.Errorf("a token of one agent sees the figures of all: %d %s", status, body)
 	}
 }

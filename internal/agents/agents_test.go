@@ -140,11 +140,17 @@ func TestPoolTriesAgainAfterAFailure(t *testing.T) {
 	if _, _, err := p.Borrow(context.Background(), "a"); !errors.Is(err, memory.ErrNotFound) {
 		t.Fatalf("Borrow = %v", err)
 	}
+	if p.Holds("a") {
+		t.Error("the pool holds what could not be opened")
+	}
 	fail = false
 	if v, release, err := p.Borrow(context.Background(), "a"); err != nil || v != 7 {
 		t.Errorf("Borrow = %v, %v", v, err)
 	} else {
 		release()
+	}
+	if !p.Holds("a") || p.Holds("b") {
+		t.Error("the pool does not know what it holds")
 	}
 }
 

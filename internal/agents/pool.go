@@ -87,6 +87,22 @@ func (p *Pool[T]) Borrow(ctx context.Context, agent memory.AgentID) (T, func(), 
 	return s.value, sync.OnceFunc(func() { p.release(s) }), nil
 }
 
+// Holds reports whether the agent's T is open.
+func (p *Pool[T]) Holds(agent memory.AgentID) bool {
+	p.mu.Lock()
+	s, known := p.all[agent]
+	p.mu.Unlock()
+	if !known {
+		return false
+	}
+	select {
+	case <-s.ready:
+		return s.err == nil
+	default:
+		return false
+	}
+}
+
 func (p *Pool[T]) release(s *slot[T]) {
 	p.mu.Lock()
 	s.users--

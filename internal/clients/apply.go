@@ -60,6 +60,7 @@ func (s Setup) Apply(c Client, server Server) (Change, error) {
 	if err != nil {
 		return change, memory.WithHint(wrap(f.file, err), memory.HintOf(err))
 	}
+	out = withEndings(text, out)
 	if existed && bytes.Equal(out, text) {
 		return change, nil
 	}
@@ -91,6 +92,15 @@ func (s Setup) Apply(c Client, server Server) (Change, error) {
 		return change, memory.Errorf(memory.ErrUnavailable, "keep what was there: %w", err)
 	}
 	return change, write(f.file, text, out)
+}
+
+// withEndings returns out with the line ends of text, where all of those are CRLF.
+func withEndings(text, out []byte) []byte {
+	crlf := bytes.Count(text, []byte("\r\n"))
+	if crlf == 0 || crlf != bytes.Count(text, []byte("\n")) {
+		return out
+	}
+	return bytes.ReplaceAll(bytes.ReplaceAll(out, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
 }
 
 // Undo takes the server out of a client's configuration. A file that nobody

@@ -226,6 +226,40 @@ func TestApplyFollowsLinks(t *testing.T) {
 	}
 }
 
+// A file whose lines end in CRLF has no other ends of lines after the setup.
+func TestApplyKeepsLineEnds(t *testing.T) {
+	for client, text := range map[Client]string{
+		ClaudeCode: "{\r\n\t\"mcpServers\": {\r\n\t\t\"other\": {\"command\": \"x\"}\r\n\t}\r\n}\r\n",
+		Cursor:     "{\r\n  // mine\r\n  \"a\": 1\r\n}",
+		Codex:      "model = \"o3\" # mine\r\n[mcp_servers.other]\r\ncommand = \"x\"",
+	} {
+		s := setup(t, nil)
+		f, err := client.form(s.Place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Dir(f.file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(f.file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Apply(client, server); err != nil {
+			t.Fatal(err)
+		}
+		got := readFile(t, f.file)
+		if !strings.Contains(got, "openclawssy") || strings.Count(got, "\n") != strings.Count(got, "\r\n") || strings.Contains(got, "\r\r") {
+			t.Errorf("%s: %q", client, got)
+		}
+		if again, err := s.Apply(client, server); err != nil || again.Changed {
+			t.Errorf("%s: a second time: %+v, %v", client, again, err)
+		}
+		if _, err := s.Undo(client); err != nil || readFile(t, f.file) != text {
+			t.Errorf("%s: undone to %q, %v", client, readFile(t, f.file), err)
+		}
+	}
+}
+
 // Whatever stands in a file besides, it means the same with our entry, and
 // without it again.
 func TestJSONKeepsAllElse(t *testing.T) {

@@ -143,7 +143,7 @@ func (s *Server) page(r *http.Request) http.Handler {
 		return nil
 	}
 	for at, page := range s.Pages {
-		if r.URL.Path == at || strings.HasSuffix(at, "/") && strings.HasPrefix(r.URL.Path, at) {
+		if r.URL.Path == at || len(at) > 1 && strings.HasSuffix(at, "/") && strings.HasPrefix(r.URL.Path, at) {
 			return page
 		}
 	}

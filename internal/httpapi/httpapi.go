@@ -9,6 +9,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +38,8 @@ type Options struct {
 	Ingest func(context.Context, memory.AgentID, memory.Session, []intake.Event) (intake.Report, error)
 	// Admin tells how an agent's memory is: a document for people and dashboards.
 	Admin func(context.Context, memory.AgentID) (any, error)
+	// AdminForm is the JSON schema of that document.
+	AdminForm any
 	// Agents lists the agents of the home.
 	Agents func() ([]memory.AgentID, error)
 	// Audit keeps who asked for what. An agent that does not exist is not made by it.
@@ -45,7 +48,8 @@ type Options struct {
 	// http.ServeMux; each request has the caller's token in its context.
 	Mounts []Mount
 	// Pages are shown to everybody, such as the files of the admin page: they hold
-	// no data. By the pattern of an http.ServeMux; may be empty.
+	// no data. By their path; one that ends in a slash, but for / itself, stands for all
+	// below it. May be empty.
 	Pages map[string]http.Handler
 	// Hosts are the names, without port, that a request may ask for besides those
 	// of the loopback; Origins the web origins that may ask besides the server's own.
@@ -59,12 +63,28 @@ type Options struct {
 // Mount is a face that is served behind the server's own checks.
 type Mount struct {
 	Pattern string
+	Summary string       // what it is for, in a sentence: the description lists it
+	Takes   []Header     // headers of its own, for the description
+	Answers []string     // media types of its answers; application/json if absent
 	Right   access.Right // that the token must hold, for some agent; the face checks for which
 	Body    int64        // most bytes of a body
 	// Own is true for a face that reads bodies itself, as they come: the server then
 	// only bounds them.
 	Own     bool
 	Handler http.Handler
+}
+
+// Header is a header that a request may carry.
+type Header struct{ Name, Description string }
+
+// address returns where a mount is: a method, POST where its pattern has none, and a
+// path.
+func (m Mount) address() (method, path string) {
+	method, path, both := strings.Cut(m.Pattern, " ")
+	if !both {
+		return http.MethodPost, m.Pattern
+	}
+	return method, strings.ReplaceAll(path, "...}", "}")
 }
 
 // Limits bound what one server takes. A zero member stands for its default.
@@ -124,10 +144,28 @@ func (s *Server) routes() http.Handler {
 			return nil
 		}}))
 	}
-	mux.Handle("/", s.checked(route{right: access.Read, handle: func(_ http.ResponseWriter, r *http.Request) error {
+	mux.Handle("/", s.checked(route{right: access.Read, handle: func(w http.ResponseWriter, r *http.Request) error {
+		if methods := s.methodsOf(mux, r); len(methods) > 0 {
+			w.Header().Set("Allow", strings.Join(methods, ", "))
+			s.answer(w, http.StatusMethodNotAllowed, memory.WithHint(memory.Errorf(memory.ErrInvalid, "%s does not go with %s", r.Method, r.URL.Path), "use "+strings.Join(methods, " or ")))
+			return nil
+		}
 		return memory.WithHint(memory.Errorf(memory.ErrNotFound, "nothing is at %s %s", r.Method, r.URL.Path), "GET /openapi.json lists what there is")
 	}}))
 	return mux
+}
+
+// methodsOf returns the methods that a request's address would be answered with.
+func (s *Server) methodsOf(mux *http.ServeMux, r *http.Request) []string {
+	var methods []string
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := mux.Handler(other); pattern != "/" {
+			methods = append(methods, method)
+		}
+	}
+	return methods
 }
 
 func (s *Server) table() []route {
