@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -23,26 +24,57 @@ import (
 )
 
 // inputs are what operations are called with whose own example does not fit the
-// home of the test, or that have none. Every other is called with its example.
+// home of the test, or that have none. Every other is called with its example, or with
+// nothing. CHECKPOINT stands for the id of the checkpoint that the home has.
 var inputs = map[string]string{
-	"agent.message.ack":      `{"id":"MSG-1"}`,
-	"agent.message.explain":  `{"id":"MSG-1"}`,
-	"agent.message.snooze":   `{"id":"MSG-9","for":"1h"}`,
-	"agent.message.retry":    `{"id":"MSG-9"}`,
-	"cron.pause":             `{"name":"memory.checkpoint"}`,
-	"cron.resume":            `{"name":"memory.checkpoint"}`,
-	"cron.delete":            `{"name":"nothing"}`,
-	"cron.run":               `{"name":"nothing"}`,
-	"memory.checkpoint.show": `{"id":"checkpoint-none"}`,
-	"memory.erase":           `{"match":"Albatross"}`,
-	"memory.revert":          `{"handle":"MEM-1","to":7}`,
-	"memory.search":          `{"text":"gloves for glazing","scope":"all"}`,
-	"memory.recall":          `{"text":"Which gloves may I use?"}`,
-	"memory.rebuild":         `{"rules":true}`,
-	"record.validate":        `{}`,
-	"record.export_markdown": `{}`,
-	"record.import_markdown": `{}`,
-	"workspace.get":          `{"path":"MEMORY.md"}`,
+	"agent.message.ack":        `{"id":"MSG-1"}`,
+	"agent.message.explain":    `{"id":"MSG-1"}`,
+	"agent.message.snooze":     `{"id":"MSG-1","for":"1h"}`,
+	"agent.message.retry":      `{"id":"MSG-9"}`,
+	"agent.message.send":       `{"text":"The report is due today.","session_id":"s-ask"}`,
+	"cron.pause":               `{"name":"memory.checkpoint"}`,
+	"cron.resume":              `{"name":"memory.checkpoint"}`,
+	"cron.delete":              `{"name":"nothing"}`,
+	"cron.run":                 `{"name":"nothing"}`,
+	"memory.checkpoint.show":   `{"id":"CHECKPOINT"}`,
+	"memory.checkpoint.revert": `{"id":"CHECKPOINT"}`,
+	"memory.erase":             `{"match":"Albatross"}`,
+	"memory.revert":            `{"handle":"MEM-1","to":1}`,
+	"memory.search":            `{"text":"gloves for glazing","scope":"all"}`,
+	"memory.recall":            `{"text":"Which gloves may I use?"}`,
+	"memory.rebuild":           `{"rules":true}`,
+	"record.touch":             `{"namespace":"long_term","record_kind":"fact.note","record_id":"r1"}`,
+	"record.validate":          `{}`,
+	"record.export_markdown":   `{}`,
+	"record.import_markdown":   `{"files":[{"path":"n.md","text":"---\nkind: fact.note\n---\nThe glaze is blue."}]}`,
+	"session.end":              `{"session":"s-ask"}`,
+	"workspace.get":            `{"path":"MEMORY.md"}`,
+	"workspace.save":           `{"session":"s-ask","slug":"gloves"}`,
+}
+
+// refused are the operations that the test's home has nothing for: their answer is an
+// error of that kind, and the same everywhere. Every other operation has to do its work
+// here, so that a new one that nobody gave an input for fails.
+var refused = map[string]string{
+	"agent.message.retry": "not_found", // nothing has failed
+	"cron.delete":         "not_found", // the jobs there are cannot be deleted
+	"cron.run":            "not_found",
+	"memory.approve":      "conflict", // nothing waits for review
+	"memory.reject":       "conflict",
+}
+
+// furnished is what the home holds besides the demo: operations and their inputs.
+var furnished = [][2]string{
+	{"record.put", `{"namespace":"long_term","record_kind":"fact.note","record_id":"r1","payload":{"text":"the kiln is red"}}`},
+	{"memory.update", `{"handle":"MEM-1","importance":4}`},
+	{"graph.add_node", `{"id":"ann","node_type":"semantic","label":"Ann"}`},
+	{"graph.add_node", `{"id":"lisbon","node_type":"semantic","label":"Lisbon"}`},
+	{"graph.add_edge", `{"src":"ann","dst":"lisbon","edge_type":"knows"}`},
+	{"graph.store_pattern", `{"pattern_name":"greet","steps":[{"op":"Set","name":"x","ref":1},{"op":"J","var":"x"}]}`},
+	{"graph.patch", `{"pattern_name":"greet","label_name":"L_greet","source_episode_ids":["ep1"]}`},
+	{"persona.update", `{"trait_name":"curiosity","strength":0.8,"learned_from":["ep1"]}`},
+	{"agent.message.send", `{"text":"The kiln is ready.","session_id":"s-ask"}`},
+	{"agent.message.mute", `{"what":"checkpoint","for":"48h"}`},
 }
 
 // TestSameAnswerEverywhere runs each operation over the command line, HTTP and the
@@ -56,13 +88,42 @@ func TestSameAnswerEverywhere(t *testing.T) {
 	for _, args := range [][]string{
 		{"import", "chat", demo[0], "--checkpoint"},
 		{"ask", "--session", "s-ask", "--user", "mara", "Which gloves may I use for glazing?"},
-		{"record", "put", "--namespace", "long_term", "--record-kind", "fact.note", "--record-id", "r1", "--payload", `{"text":"the kiln is red"}`},
 	} {
 		if status, out := runCLI(t, base, args...); status != 0 {
 			t.Fatalf("%v: %d %s", args, status, out)
 		}
 	}
+	if err := os.Mkdir(filepath.Join(base, "workspace"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(base, "workspace", "MEMORY.md"), []byte("# Memory\n\n- The third berth has the deepest water.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	catalog := newHouse(time.Now, func(string) string { return "" }, nil).app().Catalog
+	for _, f := range furnished {
+		o, err := catalog.Get(f[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind := kindOf(overCLI(t, base, o, f[1])); kind != "" {
+			t.Fatalf("%s %s: %s", f[0], f[1], kind)
+		}
+	}
+	_, listed := runCLI(t, base, "memory", "checkpoint", "list", "--json")
+	checkpoint := regexp.MustCompile(`"id": "([^"]+)"`).FindStringSubmatch(listed)
+	if checkpoint == nil {
+		t.Fatalf("no checkpoint in %s", listed)
+	}
+	for name := range inputs {
+		if _, err := catalog.Get(name); err != nil {
+			t.Errorf("inputs: %v", err)
+		}
+	}
+	for name := range refused {
+		if _, err := catalog.Get(name); err != nil {
+			t.Errorf("refused: %v", err)
+		}
+	}
 	for _, o := range catalog.All() {
 		t.Run(o.Name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +134,11 @@ func TestSameAnswerEverywhere(t *testing.T) {
 			if input == "" {
 				input = "{}"
 			}
+			input = strings.ReplaceAll(input, "CHECKPOINT", checkpoint[1])
 			typed := overCLI(t, copyHome(t, base), o, input)
+			if kind := kindOf(typed); kind != refused[o.Name] {
+				t.Errorf("with %s the answer's kind of error is %q, want %q: give it an input in this test, or an example: %v", input, kind, refused[o.Name], typed)
+			}
 			asked := overHTTP(t, copyHome(t, base), o, input, "user")
 			if diff := cmp.Diff(typed, asked); diff != "" {
 				t.Errorf("command line and HTTP differ with %s:\n%s", input, diff)
@@ -89,7 +154,21 @@ func TestSameAnswerEverywhere(t *testing.T) {
 	}
 }
 
-// copyHome copies a home that nobody uses.
+// kindOf returns the kind of error that an answer is; "" for none.
+func kindOf(doc any) string {
+	m, is := doc.(map[string]any)
+	if !is {
+		return ""
+	}
+	failure, is := m["error"].(map[string]any)
+	if !is {
+		return ""
+	}
+	kind, _ := failure["kind"].(string)
+	return kind
+}
+
+// copyHome copies a home that nobody uses, with a workspace of its own.
 func copyHome(t *testing.T, base string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "home")
@@ -100,6 +179,9 @@ func copyHome(t *testing.T, base string) string {
 		if err := os.Chmod(filepath.Join(to, private), 0o600); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(to, "config.yaml"), fmt.Appendf(nil, "workspace:\n  path: %q\n", filepath.Join(to, "workspace")), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	return to
 }
