@@ -8,8 +8,10 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openclawssy/openclawssy/internal/access"
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/op"
 )
@@ -51,7 +53,7 @@ func (f *Face) read(ctx context.Context, agent memory.AgentID, uri, name string,
 	return contents(uri, "application/json", string(raw), err)
 }
 
-// run carries out an operation of the face itself.
+// run carries out an operation for a resource or a prompt.
 func (f *Face) run(ctx context.Context, agent memory.AgentID, name string, in map[string]any) (any, error) {
 	o, err := f.Catalog.Get(name)
 	if err != nil {
@@ -61,7 +63,7 @@ func (f *Face) run(ctx context.Context, agent memory.AgentID, name string, in ma
 	if err != nil {
 		return nil, err
 	}
-	return o.Call(memory.WithActor(ctx, memory.OriginAssistant), agent, raw)
+	return f.perform(ctx, agent, o, raw)
 }
 
 // block returns the block of relevant memory, as a prompt gets it.
@@ -88,13 +90,17 @@ func contents(uri, kind, text string, err error) (*mcp.ReadResourceResult, error
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: kind, Text: text}}}, nil
 }
 
-// addPrompts adds what a person may call by name: recall for a question, and a
-// checkpoint now.
-func (f *Face) addPrompts(s *mcp.Server, agent memory.AgentID) {
+// addPrompts adds what a person may call by name: recall for a question, and, for whoever
+// may write, a checkpoint now.
+func (f *Face) addPrompts(s *mcp.Server, of serverOf) {
+	agent := of.agent
 	s.AddPrompt(&mcp.Prompt{Name: "recall", Description: "Ask a question with what memory knows about it.",
 		Arguments: []*mcp.PromptArgument{{Name: "question", Description: "what you want to know", Required: true}}},
 		func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			question := req.Params.Arguments["question"]
+			question := strings.TrimSpace(req.Params.Arguments["question"])
+			if question == "" {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the argument question is required: what you want to know"}
+			}
 			block, err := f.block(ctx, agent, question)
 			if err != nil {
 				return nil, err
@@ -104,6 +110,9 @@ func (f *Face) addPrompts(s *mcp.Server, agent memory.AgentID) {
 			}
 			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{said(block), said(question)}}, nil
 		})
+	if o, err := f.Catalog.Get("memory.checkpoint"); err != nil || !of.right.Includes(access.Needed(o.Effect)) {
+		return
+	}
 	s.AddPrompt(&mcp.Prompt{Name: "checkpoint", Description: "Distil now what has been said since the last checkpoint, and show what was learned."},
 		func(ctx context.Context, _ *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 			out, err := f.run(ctx, agent, "memory.checkpoint", map[string]any{})

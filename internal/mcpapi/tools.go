@@ -78,21 +78,28 @@ func withoutTrue(schema any) any {
 // every other face.
 func (f *Face) call(agent memory.AgentID, o op.Op) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		began := f.Now()
-		entry := runlog.Entry{Op: o.Name, Effect: o.Effect, Caller: callerOf(ctx), Decision: runlog.Allow}
-		out, err := o.Call(memory.WithActor(ctx, memory.OriginAssistant), agent, req.Params.Arguments)
-		entry.Outcome, entry.Millis = runlog.Outcome(err), f.Now().Sub(began).Milliseconds()
-		if err != nil {
-			entry.Error = err.Error()
-		}
-		if kept := f.Audit(context.WithoutCancel(ctx), agent, entry); kept != nil {
-			f.Log.Error().Err(kept).Str("agent", string(agent)).Str("op", o.Name).Msg("audit line not kept")
-		}
+		out, err := f.perform(ctx, agent, o, req.Params.Arguments)
 		if err != nil {
 			return failed(err)
 		}
 		return result(out)
 	}
+}
+
+// perform carries out an operation in the name of the client's model, and keeps that it
+// was asked for.
+func (f *Face) perform(ctx context.Context, agent memory.AgentID, o op.Op, raw json.RawMessage) (any, error) {
+	began := f.Now()
+	entry := runlog.Entry{Op: o.Name, Effect: o.Effect, Caller: callerOf(ctx), Decision: runlog.Allow}
+	out, err := o.Call(memory.WithActor(ctx, memory.OriginAssistant), agent, raw)
+	entry.Outcome, entry.Millis = runlog.Outcome(err), f.Now().Sub(began).Milliseconds()
+	if err != nil {
+		entry.Error = err.Error()
+	}
+	if kept := f.Audit(context.WithoutCancel(ctx), agent, entry); kept != nil {
+		f.Log.Error().Err(kept).Str("agent", string(agent)).Str("op", o.Name).Msg("audit line not kept")
+	}
+	return out, err
 }
 
 func callerOf(ctx context.Context) string {
