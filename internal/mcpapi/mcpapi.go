@@ -146,10 +146,11 @@ func (f *Face) server(of serverOf, ops []op.Op) *mcp.Server {
 	return s
 }
 
-// Stdio answers on in and out until in or ctx ends.
+// Stdio answers on in and out until in or ctx ends. What was asked before in ended is
+// answered first.
 func (f *Face) Stdio(ctx context.Context, agent memory.AgentID, ops []op.Op, in io.Reader, out io.Writer) error {
 	t := &mcp.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}, MaxLineLength: MaxLine}
-	err := f.Server(agent, ops).Run(ctx, t)
+	err := f.Server(agent, ops).Run(ctx, answering{t})
 	if ctx.Err() != nil {
 		return nil // it was asked to end
 	}

@@ -327,8 +327,12 @@ func TestStdioEndsWithItsInputOrItsContext(t *testing.T) {
 	b := newBench(t)
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
 	var out bytes.Buffer
-	if err := b.Stdio(context.Background(), "studio", b.Catalog.All(), strings.NewReader(hello), &out); err != nil || !strings.Contains(out.String(), `"id":1`) {
-		t.Errorf("%v: %s", err, out.String())
+	piped := hello
+	for id := range 20 {
+		piped += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"memory_search","arguments":{"text":"x"}}}`+"\n", 10+id)
+	}
+	if err := b.Stdio(context.Background(), "studio", b.Catalog.All(), strings.NewReader(piped), &out); err != nil || strings.Count(out.String(), `"result"`) != 21 {
+		t.Errorf("%v: %d of 21 answers:\n%s", err, strings.Count(out.String(), `"result"`), out.String())
 	}
 	ctx, end := context.WithCancel(context.Background())
 	in, feed := io.Pipe()
