@@ -15,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	rt "runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +40,9 @@ const (
 	lifeAhead = "LIFE_AHEAD"
 	// lifeSlower says how many times as long the pauses between what it does are.
 	lifeSlower = "LIFE_SLOWER"
+	// lifeGrows says for how long something new is said; then only what is there is
+	// used. Whoever is told so tells the heap in use now and then: "heap", when, KiB.
+	lifeGrows = "LIFE_GROWS"
 )
 
 // lifetime is a memory with a model, as it is used: whatever is said has a word of
@@ -241,22 +246,65 @@ func lifePart(dir string, ack func(string) error) error {
 		go func() {
 			for {
 				if err := do(ctx); err != nil {
-					failed <- err
+					if !errors.Is(err, errGrown) {
+						failed <- err
+					}
 					return
 				}
 				time.Sleep(time.Duration(rand.Int64N(int64(pause) * int64(slower))))
 			}
 		}()
 	}
-	often(3*time.Millisecond, l.talk)
-	often(3*time.Millisecond, func(ctx context.Context) error { return l.jot(ctx, 1+rand.IntN(4)) })
-	often(20*time.Millisecond, func(ctx context.Context) error { return l.importHistory(ctx, 1+rand.IntN(20)) })
+	grows, err := tellHeap(ack, failed)
+	if err != nil {
+		return err
+	}
+	often(3*time.Millisecond, grows(l.talk))
+	often(3*time.Millisecond, grows(func(ctx context.Context) error { return l.jot(ctx, 1+rand.IntN(4)) }))
+	often(20*time.Millisecond, grows(func(ctx context.Context) error { return l.importHistory(ctx, 1+rand.IntN(20)) }))
 	often(2*time.Millisecond, l.checkpoint)
 	often(30*time.Millisecond, l.maintain)
-	often(10*time.Millisecond, l.note)
+	often(10*time.Millisecond, grows(l.note))
 	often(10*time.Millisecond, l.search)
 	often(50*time.Millisecond, func(ctx context.Context) error { return l.call(ctx, "graph.export", struct{}{}, nil) })
 	return <-failed
+}
+
+// errGrown ends what makes a home grow.
+var errGrown = errors.New("the home has grown enough")
+
+// tellHeap tells the heap in use now and then, where a time of growth is given. What
+// grows returns does what it is given for so long, and errGrown afterwards.
+func tellHeap(ack func(string) error, failed chan<- error) (grows func(func(context.Context) error) func(context.Context) error, err error) {
+	given := os.Getenv(lifeGrows)
+	if given == "" {
+		return func(do func(context.Context) error) func(context.Context) error { return do }, nil
+	}
+	length, err := time.ParseDuration(given)
+	if err != nil {
+		return nil, err
+	}
+	enough := time.Now().Add(length)
+	go func() {
+		for {
+			time.Sleep(3 * time.Second)
+			debug.FreeOSMemory() // collects, and gives back what is resident and free
+			var m rt.MemStats
+			rt.ReadMemStats(&m)
+			if err := ack(fmt.Sprintf("heap %d %d", time.Now().UnixMilli(), m.HeapAlloc>>10)); err != nil {
+				failed <- err
+				return
+			}
+		}
+	}()
+	return func(do func(context.Context) error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			if time.Now().After(enough) {
+				return errGrown
+			}
+			return do(ctx)
+		}
+	}, nil
 }
 
 // manyPart lives for many agents at once until it is killed. An acknowledgement

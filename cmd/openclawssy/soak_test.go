@@ -40,7 +40,16 @@ func erasingPart(dir string, ack func(string) error) error {
 		return err
 	}
 	defer release()
+	failed := make(chan error, 1)
+	if _, err := tellHeap(ack, failed); err != nil {
+		return err
+	}
 	for {
+		select {
+		case err := <-failed:
+			return err
+		default:
+		}
 		session, words := "e-"+lifeWord(), make([]string, 3+rand.IntN(5))
 		for i := range words {
 			words[i] = lifeWord()
@@ -83,6 +92,31 @@ func memoryOf(pid int) float64 {
 	return float64(kib) / 1024
 }
 
+// grown are samples of the heap of a process, from a moment on.
+func grown(lines []string, from time.Time) (heap []judge.Sample) {
+	for _, line := range lines {
+		var at, kib int64
+		if n, err := fmt.Sscanf(line, "heap %d %d", &at, &kib); n == 2 && err == nil && at >= from.UnixMilli() {
+			heap = append(heap, judge.Sample{At: time.UnixMilli(at), Value: float64(kib) / 1024})
+		}
+	}
+	return heap
+}
+
+// leasts are the least values of the first and the second half of samples: what is in
+// use for a moment does not count.
+func leasts(samples []judge.Sample) (first, second float64) {
+	least := func(of []judge.Sample) float64 {
+		v := of[0].Value
+		for _, s := range of {
+			v = min(v, s.Value)
+		}
+		return v
+	}
+	half := len(samples) / 2
+	return least(samples[:half]), least(samples[half:])
+}
+
 // standIn are the files of a home in which one of the words stands.
 func standIn(home string, words []string) ([]string, error) {
 	var out []string
@@ -103,9 +137,15 @@ func standIn(home string, words []string) ([]string, error) {
 	})
 }
 
+// What the heap of a process may differ by between two halves of the time in which its
+// home no longer grows.
+const heapLeeway = 4 // MiB
+
 // TestSoak is `make soak`: for a while two processes chat, distil, maintain, import,
-// search and export, a third one erases, and this one recalls, all on one home. It
-// tells what that does to memory, latency and files, and fails where anything broke.
+// search and export, a third one erases, and this one recalls, all on one home. For the
+// last part of the time nothing new is said: what memory is needed then must stay the
+// same. It tells what all that does to memory, latency and files, and fails where
+// anything broke.
 func TestSoak(t *testing.T) {
 	if os.Getenv(soakVar) == "" {
 		t.Skip("make soak runs this")
@@ -117,8 +157,9 @@ func TestSoak(t *testing.T) {
 	s := judge.NewServer(t)
 	home := filepath.Join(fault.Dir(t), "home")
 	var parts []*listened
+	grows := length / 2
 	for _, part := range []string{"life", "life", "erasing"} {
-		parts = append(parts, listen(judge.StartChild(t, part, home, lifeModel+"="+s.URL, lifeSlower+"=200")))
+		parts = append(parts, listen(judge.StartChild(t, part, home, lifeModel+"="+s.URL, lifeSlower+"=200", lifeGrows+"="+grows.String())))
 	}
 	count := func(kind string) (n int) {
 		for _, p := range parts {
@@ -140,7 +181,11 @@ func TestSoak(t *testing.T) {
 	fmt.Printf("%s, two processes that live, one that erases and one that recalls, in %s\n", length, home)
 
 	began := time.Now()
-	warm := began.Add(max(length/5, min(time.Minute, length/2)))
+	var still time.Time // since when the home no longer grows
+	var status struct {
+		Backlog int64 `json:"backlog"`
+	}
+	nextLook := began.Add(grows)
 	rss := make([][]judge.Sample, len(parts))
 	peak := make([]float64, len(parts))
 	all, minute := &recalled{}, &recalled{}
@@ -170,7 +215,7 @@ func TestSoak(t *testing.T) {
 			for i, p := range parts {
 				mib := memoryOf(p.Pid())
 				peak[i] = max(peak[i], mib)
-				if now.After(warm) {
+				if !still.IsZero() {
 					rss[i] = append(rss[i], judge.Sample{At: now, Value: mib})
 				}
 				select {
@@ -178,6 +223,16 @@ func TestSoak(t *testing.T) {
 					t.Errorf("a process has ended after %s", time.Since(began).Round(time.Second))
 				default:
 				}
+			}
+		}
+		if still.IsZero() && now.After(nextLook) {
+			nextLook = now.Add(2 * time.Second)
+			if err := l.call(t.Context(), "memory.status", struct{}{}, &status); err != nil {
+				t.Error(err)
+			}
+			if status.Backlog == 0 {
+				still = now
+				fmt.Printf("%6s  nothing new is said any more, and all that was is distilled\n", now.Sub(began).Round(time.Second))
 			}
 		}
 		if now.After(nextLine) {
@@ -188,9 +243,14 @@ func TestSoak(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+	stood := time.Since(still)
 	o, erased, calls := &told{}, []string{}, map[string]int{}
-	for _, p := range parts {
+	heaps := make([][]judge.Sample, len(parts))
+	for i, p := range parts {
 		lines := p.kill(t)
+		if !still.IsZero() {
+			heaps[i] = grown(lines, still)
+		}
 		o.take(lines...)
 		for _, line := range lines {
 			what, rest, _ := strings.Cut(line, " ")
@@ -199,9 +259,6 @@ func TestSoak(t *testing.T) {
 				erased = append(erased, strings.Fields(rest)...)
 			}
 		}
-	}
-	var status struct {
-		Backlog int64 `json:"backlog"`
 	}
 	if err := l.call(t.Context(), "memory.status", struct{}{}, &status); err != nil {
 		t.Error(err)
@@ -232,15 +289,27 @@ func TestSoak(t *testing.T) {
 	if len(o.said) == 0 || len(all.took) == 0 || len(erased) == 0 && length >= time.Minute {
 		t.Errorf("%d words were said, %d erased, and there were %d recalls: that proves nothing", len(o.said), len(erased), len(all.took))
 	}
-	slopes := make([]string, len(parts))
+	var kept []string
 	for i := range parts {
-		slopes[i] = fmt.Sprintf("%+.1f (%.0f at most)", judge.Slope(rss[i]), peak[i])
+		if len(heaps[i]) < 10 {
+			continue
+		}
+		first, second := leasts(heaps[i])
+		if second > first+heapLeeway {
+			t.Errorf("of a home that no longer grew, process %d needed %.1f MiB of heap, and then %.1f", i+1, first, second)
+		}
+		kept = append(kept, fmt.Sprintf("heap at least %.1f, then %.1f, resident %+.1f an hour", first, second, judge.Slope(rss[i])))
+	}
+	memoryTold := "was not measured, the home was still growing"
+	if len(kept) > 0 {
+		memoryTold = fmt.Sprintf("in MiB, in the first and the second half of the last %s: %s", stood.Round(time.Second), strings.Join(kept, "; "))
 	}
 	lost := len(found.Findings[judge.Lost])
 	fmt.Printf("\nacknowledged %d words and notes, found %d; %d events, %d items\n", len(o.said)+len(o.noted), len(o.said)+len(o.noted)-lost, found.events, found.items)
 	fmt.Printf("checkpoints that came to an end %d, turns left for the last one %d; maintenance %d, sessions erased %d, of their %d words found %d\n", calls["distilled"], status.Backlog, calls["maintained"], calls["erased"], len(erased), len(left))
 	fmt.Printf("integrity_check, of %d databases damaged: %d\n", len(databases), len(found.Findings[judge.Damaged]))
-	fmt.Printf("memory, MiB more in an hour after a warm-up of %s: %s\n", warm.Sub(began).Round(time.Second), strings.Join(slopes, ", "))
+	fmt.Printf("resident at most %.0f, %.0f, %.0f MiB\n", peak[0], peak[1], peak[2])
+	fmt.Printf("memory of a home that no longer grows, %s\n", memoryTold)
 	fmt.Printf("recalls %d, p50 %s, p99 %s, most %s ms; not whole for want of time %d; whole ones that knew the answer %d of %d\n", len(all.took), ms(quantile(all.took, .5)), ms(quantile(all.took, .99)), ms(quantile(all.took, 1)), all.main+all.failed, known, asked)
 	fmt.Println(cmp.Or(map[bool]string{true: "something broke, see below"}[t.Failed()], "nothing broke"))
 }
