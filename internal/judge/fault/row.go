@@ -99,6 +99,7 @@ type Result struct {
 	Figures []Figure `json:"figures"`
 	Without []string `json:"without,omitempty"` // what could not be done, and why
 	Seconds float64  `json:"seconds"`
+	CPU     float64  `json:"cpu_seconds"` // of cores, by the row's process and those that it started
 }
 
 // Line is the row's one line.

@@ -81,7 +81,7 @@ func run(ctx context.Context, only string, scale int, dir string, strict bool) (
 			res := one(ctx, row, binaries[row.Package], scale, dir)
 			mu.Lock()
 			done[row.ID] = res
-			fmt.Printf("%-4s %-8s %5.0f s  %s\n", res.ID, res.Outcome, res.Seconds, res.Line())
+			fmt.Printf("%-4s %-8s %5.0f s, %.0f of a core  %s\n", res.ID, res.Outcome, res.Seconds, res.CPU, res.Line())
 			mu.Unlock()
 		}
 	}
@@ -177,6 +177,7 @@ func one(ctx context.Context, row fault.Row, binary string, scale int, dir strin
 		return missing
 	}
 	res.Row = row
+	res.CPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	// What fails after the row has told its result fails it all the same.
 	if runErr != nil && res.Outcome != fault.Failed {
 		res.Outcome = fault.Failed
@@ -187,9 +188,9 @@ func one(ctx context.Context, row fault.Row, binary string, scale int, dir strin
 
 // show prints the table.
 func show(table []fault.Result, scale int, took time.Duration) {
-	fmt.Printf("\n| # | Fault | Outcome | Figures | s |\n|---|---|---|---|---|\n")
+	fmt.Printf("\n| # | Fault | Outcome | Figures | s | of a core |\n|---|---|---|---|---|---|\n")
 	for _, r := range table {
-		fmt.Printf("| %s | %s | %s | %s | %.0f |\n", r.ID, r.Title, r.Outcome, strings.ReplaceAll(r.Line(), "|", "\\|"), r.Seconds)
+		fmt.Printf("| %s | %s | %s | %s | %.0f | %.0f |\n", r.ID, r.Title, r.Outcome, strings.ReplaceAll(r.Line(), "|", "\\|"), r.Seconds, r.CPU)
 	}
 	fmt.Printf("\n%s, at %d %% of the scale, in %s\n", tally(table), scale, took.Round(time.Second))
 }
