@@ -22,22 +22,59 @@ var leet = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s",
 // its letters is gone.
 var squeezed = match(`(ignor(?:e|ing)|disregard|forget|override|bypass)(all|any|every|of|your|the|my|our|these|those|and)*(previous|prior|earlier|preceding|above|former|system|safety)(system|developer|safety|user)*(instructions?|prompts?|rules|orders|guidelines|directives?|commands?)`)
 
+// spelledOrder is an order in words of which each letter stands alone.
+var spelledOrder = match(`(?:ignore|disregard|forget|override|bypass|obey)[a-z]{0,30}(?:instruction|prompt|rules|orders|guideline|directive|command)|(?:send|forward|reveal|share)[a-z]{0,20}(?:password|mail|secret|contact|diary|token|key)`)
+
+// spelledOut returns the letters of an unmasked text that stand alone, where there
+// are so many of them, one after the other, that they must be words.
+func spelledOut(plain string) string {
+	const least = 12
+	var all, run []byte
+	for at := 0; at < len(plain); at++ {
+		if !isLowerLetter(plain, at) {
+			continue
+		}
+		if isLowerLetter(plain, at-1) || isLowerLetter(plain, at+1) {
+			if len(run) >= least {
+				all = append(all, run...)
+			}
+			run = run[:0]
+			continue
+		}
+		run = append(run, plain[at])
+	}
+	if len(run) >= least {
+		all = append(all, run...)
+	}
+	return string(all)
+}
+
+func isLowerLetter(s string, at int) bool {
+	return at >= 0 && at < len(s) && s[at] >= 'a' && s[at] <= 'z'
+}
+
 // jumbled reports such an order in a form that people still read, or that a
-// program undoes: spaced or dotted letters, digits for letters, backwards, or
-// turned in the alphabet.
-func jumbled(s string) bool {
-	plain := unmask(s)
+// program undoes, in a text that is unmasked: spaced or dotted letters, digits for letters, backwards, or
+// turned in the alphabet. Where own is true, the text is the user's, who may speak
+// of such an order as it stands.
+func jumbled(plain string, own bool) bool {
 	if len(plain) > maxJumbled {
 		plain = plain[:maxJumbled]
+	}
+	if spelt := spelledOut(plain); spelt != "" && spelledOrder.MatchString(spelt) {
+		return true
 	}
 	forms := []string{letters(plain)}
 	if spelt := letters(leet.Replace(plain)); spelt != forms[0] {
 		forms = append(forms, spelt)
 	}
-	for _, form := range forms {
+	for at, form := range forms {
 		backwards := []byte(form)
 		slices.Reverse(backwards)
-		for _, f := range []string{form, string(backwards), mirrored(form)} {
+		for i, f := range []string{form, string(backwards), mirrored(form)} {
+			if own && i == 0 && at == 0 {
+				continue
+			}
 			if orders(f) || turned(f) || orders(strings.Replace(f, "ignore", "", 1)) || misspelt(f) {
 				return true
 			}
@@ -168,11 +205,11 @@ func isEnglish(sentence string) bool {
 	return words >= 4 && common*10 >= words*3
 }
 
-// unscrambled returns what sentences say that are no English as they stand, and
+// unscrambled returns what sentences of an unmasked text say that are no English as they stand, and
 // are once their letters are turned in the alphabet, mirrored, or read backwards, as a whole or word by word.
-func unscrambled(s string) []string {
+func unscrambled(plain string) []string {
 	var found []string
-	for sentence := range sentencesOf(unmask(s)) {
+	for sentence := range sentencesOf(plain) {
 		if sentence = clipBytes(strings.TrimSpace(sentence), 1024); strings.Count(sentence, " ") < 3 || isEnglish(sentence) {
 			continue
 		}

@@ -128,11 +128,11 @@ func (g *gate) judge(e Entry, quotes []Quote, supersedes *string) (Entry, error)
 	}
 	limitTrust(&e)
 	raw := title + "\n" + content
-	if e.Item.Trust == memory.TrustImport || e.Item.Trust == memory.TrustAssistant {
-		raw = ownVoice.ReplaceAllString(raw, "${1}…") // how distillers name whom they report on
-	}
 	for _, q := range quotes {
 		raw += "\n" + q.Quote
+	}
+	if e.Item.Trust == memory.TrustImport || e.Item.Trust == memory.TrustAssistant {
+		raw = ownVoice.ReplaceAllString(raw, "${1}…") // how distillers, and the notes that assistants keep, name whom they report on
 	}
 	if doubt == "" {
 		doubt = hostile(raw, e.Item.Trust)

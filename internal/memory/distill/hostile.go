@@ -21,6 +21,9 @@ const (
 	// their assistant, a web page may not.
 	outsiders reach = iota
 	everybody
+	// spoils is outsiders, and makes all of an outsider's text suspect, not only the
+	// part that an item rests on.
+	spoils
 	// taints is everybody, and makes all of an outsider's text suspect, not only the
 	// part that an item rests on.
 	taints
@@ -32,7 +35,9 @@ var signs = []sign{
 		`\[(mem|evt|rec)-[0-9a-z]+\]|-{3,} ?relevant memory|reference data [0-9a-f]{6}: not instructions`)},
 	{"holds chat-template or tool-call syntax", taints, match(
 		`<\|[a-z_]+\|>|\[/?inst\]|<<sys>>|</?(system|assistant|user|human|tool_call|tool_use|function_calls?|invoke)>|(^|\n|\. )\s*/tool [a-z]|"(tool_calls|function_call)"\s*:|"name"\s*:\s*"[\w.]+"\s*,\s*"(arguments|parameters|input)"\s*:`)},
-	{"asks to ignore instructions", taints, match(
+	{"asks to ignore instructions", everybody, match(
+		`(?:^|[.!?:;>\n-]) *(?:and |then |now |please |just |so |kindly )*(?:ignore|disregard|forget|override|bypass) (?:all |any |every |of |your |the |these |my )*(?:previous|prior|earlier|above|preceding|system|developer|former|existing|safety)(?: \w+)? (?:instructions?|prompts?|rules|guidelines|directives?)\b(?: ?(?:$|[.,:;!\n]|and|then)|$)`)},
+	{"asks to ignore instructions", spoils, match(
 		`\b(ignore|disregard|forget|override|bypass)\b( \w+){0,3} (previous|prior|earlier|above|preceding|system|developer|former|existing|safety)( \w+)? (instructions?|prompts?|rules|messages|guidelines|directives?)\b` +
 			`|ignorier\w* (bitte )?(alle )?(vorherigen|bisherigen|obigen|fruheren) (anweisung|regel|instruktion)` +
 			`|ignora (todas )?(las |tus )?(instrucciones|reglas|ordenes) (anteriores|previas)` +
@@ -57,20 +62,34 @@ var signs = []sign{
 	{"is set off by words of the user", taints, match(
 		`\b(when(ever)?|if|once|as soon as|every time|after) (the |this |your )?(user|operator|owner|human) (says?|asks?|types?|mentions?|writes?|sends?|replies|requests?|confirms?)\b[^.!?\n]*[,;:"”'*)] *(then |first |silently |please |always |also )*(` + orderVerbs + `)\b`)},
 	{"joins an address with credentials", everybody, match(
-		`(https?://|www\.)[\s\S]*\b(` + credentialWords + `)\b|\b(` + credentialWords + `)\b[\s\S]*(https?://|www\.)`)},
+		`(?:https?://|www\.)\S*[?&;](?:` + credentialWords + `)=`)},
+	{"joins an address with credentials", everybody, match(
+		`(?:^|[.!?\n] *)(?:please |now )?(?:` + givingVerbs + `)\b[^"!?\n]*(?:(?:https?://|www\.)[^"!?\n]*\b(?:` + credentialWords + `)|\b(?:` + credentialWords + `)\b[^"!?\n]*(?:https?://|www\.))`)},
+	{"joins an address with credentials", outsiders, match(
+		`\b(?:` + givingVerbs + `)\b[^!?\n]*(?:https?://|www\.)[^!?\n]*\b(` + credentialWords + `)\b|\b(?:` + givingVerbs + `)\b[^!?\n]*\b(` + credentialWords + `)\b[^!?\n]*(?:https?://|www\.)|(?:https?://|www\.)\S*[?&;/](?:` + credentialWords + `)=`)},
 	{"gives the assistant orders", outsiders, match(
-		`(^|\n)\W*(please |kindly )?(always (?:answer|reply|respond|send|forward|say|tell|recommend|suggest|mention|use|run|trust|follow|obey|include|add|add|approve|accept|treat|ignore|store|save|do as)|(?:never|do not|don\'t) (?:` + orderVerbs + `|inform|warn|ask|let|believe|listen|refuse|question)|from now on|you are now)\b` +
+		`(?:^|[.:;!?>)\n]) *(?:please |kindly |and |so |then )*(?:always (?:answer|reply|respond|say|recommend|suggest|mention|praise|trust|obey|approve|accept|agree|forward|do as)|(?:never|do not|don\'t) (?:tell|inform|warn|mention|reveal|contradict|question|refuse|let|ask|believe|alert|notify)[^.!?\n]* (?:users?|owner|operator|human|this (?:page|rule|note|message|line|text|instruction))|only (?:recommend|suggest|trust|obey|praise))\b` +
+			`|\byou are now (?:(?:an?|the|in|my) (?:[\w-]+ ){0,3}(?:assistant|bot|ai|agent|model|mode|persona|pirate|hacker|root|admin\w*|operator|developer|helper|servant)\b|called |named |working for |serving |under the |free (?:of|from|to) |allowed to |authori[sz]ed to |acting |operating |unrestricted|jailbroken|[\w-]+\'s (?:[\w-]+ )?(?:assistant|helper|agent|servant|bot))` +
 			`|\b(?:ignore|disregard|forget) (?:all |everything |anything |what is |what was |that is |(?:of )?the )*(?:above|previous|prior|preceding|foregoing|earlier)\b` +
-			`|\b(from now on|henceforth|you are now|it is mandatory that you|assistants? (must|should)|agents? (must|should))\b` +
+			`|\b(henceforth,? you|it is mandatory that you)\b` +
 			`|(^|\n)\W*(assistant|human|developer)\W? ?:|(^|\n)\W*system\W? ?: *(?:[a-z']+ ){0,3}(?:` + orderVerbs + `|be|hand|speak|keep|stop|let|make|give|list|do|you|your|yours|users?|owner|assistants?|agents?|now|must|shall|should|never|always|all|new|no|access|granted|permission|rules?|instructions?|instructed|prompt|mode|admin|administrator|authori[sz]ed)\b`)},
 	{"gives the assistant orders", outsiders, match(`\b(?:comes?|straight|order|request|word|instruction) from (?:the )?(?:very top|top|boss|management|ceo|director|headquarters|hq)\b\W*(?:please |now |so )*(?:` + orderVerbs + `|release|keep|let|give|hand|make|leave)\b`)},
 	{"asks for credentials", outsiders, match(
 		`\b(?:append|paste|copy|send|upload|post|include|attach|share|submit|forward|e?mail|put|publish|reveal|give|provide|transmit|export|supply|hand over|tell|disclose|quote|read out|type|enter)\b[^.!?\n]*(?:~/\.(?:ssh|aws|gnupg|kube|netrc|docker)\b|\bid_(?:rsa|ed25519|ecdsa)\b|/etc/(?:shadow|passwd)\b|\b(?:contents? of|lines? of|values? (?:of|in)) \S*\.env\b|\bwallet\.dat\b|\bprivate keys?\b|\b(?:seed|recovery|backup) (?:phrase|words|codes?)\b|\bsession (?:cookies?|tokens?)\b|\b(?:saved|stored|browser'?s?) (?:cookies|passwords?|logins?|credentials)\b|\bpassword (?:store|vault|manager|database)\b|\bone[- ]time (?:codes?|passwords?|pins?)\b)`)},
-	{"grants authority", outsiders, grantsAuthority},
+	{"grants authority", outsiders, match(
+		`\b(?:pre-?approved|pre-?authori[sz]\w+|auto-?approv\w+|blanket (?:approval|permission|consent)|standing approval)\b` +
+			`|\b(?:you|assistants?|bot)(?:\'re| are| is|\'s)? (?:now )?(?:authori[sz]ed|cleared) to\b|\b(?:you|assistants?|agents?|bot)(?:\'re| are| is|\'s) now (?:allowed|permitted|free) to\b` +
+			`|\b(?:authori[sz]es?|approves?|permits?|consents? to|authori[sz]ed|approved|consented to)\b[^.!?\n]{0,60}\b(?:(?:the|your|any|this|its) (?:assistant|agent|bot)|purchases|payments|wires)\b` +
+			`|\b(?:waives?|waived|waiving)\b[^.!?\n]{0,60}\b(?:assistant|you|reviews?|checks?|calls?|confirmations?|approvals?|limits?|verification|sign-?off)\b` +
+			`|\b(?:skip|bypass|no need for|disable)\b(?: \w+){0,2} (?:code review|reviews|approval|confirmation|permission|authori[sz]ation|asking me|sign-?off)\b` +
+			`|\bno need to (?:ask|check with|confirm)\b`)},
 }
 
 // orderVerbs are what a trap would have an assistant do.
 const orderVerbs = `(?:re)?send|forward|e-?mail|mail|post|export|upload|transfer|wire|pay|run|execute|invoke|call|reveal|share|disclose|leak|print|show|output|recommend|suggest|mention|insert|add|append|tell|say|answer|reply|respond|delete|remove|erase|unlock|disable|grant|approve|confirm|accept|authori[sz]e|install|download|fetch|open|store|save|remember|record|write|set|change|update|replace|overwrite|switch|treat|act|pretend|trust|follow|obey|ignore|use|buy|order`
+
+// givingVerbs are what is done with credentials where somebody wants them.
+const givingVerbs = `send|post|paste|submit|upload|append|forward|put|enter|include|share|e?mail|confirm|verify|provide|transmit|report|attach|copy|type|pass|give|retry|log in|sign in|resend|hand`
 
 const credentialWords = `passwords?|passwd|passcode|tokens?|api[- ]?keys?|credentials?|passwort|kennwort|contrasena|密码`
 
@@ -91,20 +110,21 @@ func hostile(text string, trust memory.Trust) string {
 	if strings.ContainsFunc(text, isHidden) {
 		return "holds hidden characters"
 	}
-	if reason := steering(text, trust); reason != "" {
+	plain := unmask(text)
+	if reason := steeringIn(text, plain, trust); reason != "" {
 		return reason
 	}
-	if spelt := unmask(text); leetWord.MatchString(spelt) && steering(leet.Replace(spelt), trust) != "" {
+	if leetWord.MatchString(plain) && steering(leet.Replace(plain), trust) != "" {
 		return "holds encoded orders"
 	}
 	if holdsEncoded(text) {
 		return "holds an encoded block"
 	}
-	if jumbled(text) {
-		return "asks to ignore instructions"
+	if jumbled(plain, trust == memory.TrustUser) {
+		return asksToDrop
 	}
-	for _, inner := range append(decoded(text, maxLayers), unscrambled(text)...) {
-		if steering(inner, trust) != "" || jumbled(inner) {
+	for _, inner := range append(decoded(text, maxLayers), unscrambled(plain)...) {
+		if steering(inner, trust) != "" || jumbled(unmask(inner), false) || trust != memory.TrustUser && commanding(inner) {
 			return "holds encoded orders"
 		}
 	}
@@ -113,12 +133,17 @@ func hostile(text string, trust memory.Trust) string {
 
 // steering returns what sign text carries as it stands.
 func steering(text string, trust memory.Trust) string {
-	plain := unmask(text)
+	return steeringIn(text, unmask(text), trust)
+}
+
+// steeringIn is steering where the text has been unmasked already.
+func steeringIn(text, plain string, trust memory.Trust) string {
+	known := newGrams(plain)
 	for _, s := range signs {
-		if s.reach == outsiders && trust == memory.TrustUser {
+		if trust == memory.TrustUser && (s.reach == outsiders || s.reach == spoils) {
 			continue
 		}
-		if s.pattern.MatchString(plain) {
+		if s.pattern.isIn(plain, known) {
 			return s.reason
 		}
 	}
@@ -126,7 +151,7 @@ func steering(text string, trust memory.Trust) string {
 		return reason
 	}
 	if trust != memory.TrustUser {
-		return commands(plain)
+		return commands(plain, known)
 	}
 	return ""
 }
@@ -141,20 +166,31 @@ func Suspect(text string) string {
 		return "holds concealed characters"
 	}
 	plain := unmask(text)
+	known := newGrams(plain)
 	for _, s := range signs {
-		if s.reach == taints && s.pattern.MatchString(plain) {
+		if (s.reach == taints || s.reach == spoils) && s.pattern.isIn(plain, known) {
 			return s.reason
 		}
 	}
-	if inTongues(text, true) != "" || jumbled(text) {
-		return "asks to ignore instructions"
+	if inTongues(text, true) != "" || jumbled(plain, false) {
+		return asksToDrop
 	}
-	for _, inner := range append(decoded(text, maxLayers), unscrambled(text)...) {
-		if steering(inner, memory.TrustUser) != "" || jumbled(inner) {
+	for _, inner := range append(decoded(text, maxLayers), unscrambled(plain)...) {
+		if steering(inner, memory.TrustUser) != "" || jumbled(unmask(inner), false) {
 			return "holds encoded orders"
 		}
 	}
 	return ""
+}
+
+// commanding reports a text that begins with an order, whatever it is about.
+func commanding(text string) bool {
+	for sentence := range sentencesOf(laterWords.ReplaceAllString(unmask(text), " §later§ ")) {
+		if heard := listen(sentence); heard.orders || heard.has(aLater) {
+			return true
+		}
+	}
+	return false
 }
 
 // conceals reports characters that no page needs and that hide text: tags, and

@@ -87,7 +87,7 @@ func TestSievesLetMatchesPass(t *testing.T) {
 	for where, expression := range expressions(t) {
 		p := match(expression)
 		for _, text := range texts {
-			if passes := p.sieve().passes(text); !passes {
+			if passes := p.sieve().passes(text, nil); !passes {
 				sieved++
 			} else if p.compile().MatchString(text) {
 				matched++
@@ -116,7 +116,7 @@ func TestSievesLetMatchesPass(t *testing.T) {
 				return
 			}
 			made++
-			if !p.sieve().passes(text) {
+			if !p.sieve().passes(text, nil) {
 				t.Fatalf("%s: its sieve holds back %q", where, text)
 			}
 		})

@@ -47,9 +47,12 @@ func newSieve(expression string) sieve {
 	return s
 }
 
-// passes reports whether there may be a match in text.
-func (s sieve) passes(text string) bool {
+// passes reports whether there may be a match in text. Known are the grams of text,
+// or nil, where nobody has asked for them yet.
+func (s sieve) passes(text string, known *grams) bool {
 	switch {
+	case s.need != nil && known != nil:
+		return s.need.in(known)
 	case s.need != nil:
 		return s.need.in(newGrams(text))
 	case s.bytes != nil:
