@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -186,39 +187,40 @@ func (x *exchange) recall(inPrompt int64) {
 		return
 	}
 	x.given = append(x.given, release)
+	var bundle *runlog.Run
+	var starting sync.WaitGroup
+	starting.Go(func() {
+		bundle, err = runs.Start(runlog.Input{Session: x.session.ID, Channel: Channel, Text: question})
+	})
 	began := x.p.blocks.began(x.agent)
 	got := x.p.Recall.Block(ctx, x.agent, recall.Request{Text: question, Session: x.session.ID, Now: x.p.Now(), InPrompt: inPrompt})
+	starting.Wait()
 	x.block = got.Text
 	if got.Degraded != "" {
 		x.p.stats.recallFailed.Add(1)
 		x.wrong = append(x.wrong, "memory was not fully asked: "+got.Degraded)
 	}
-	x.keep(runs, question, got, inPrompt)
-	if got.Degraded == "" && x.run != "" {
-		x.p.blocks.put(key, keptBlock{block: x.block, run: x.run, at: x.p.Now()}, began)
-	}
-}
-
-// keep begins the bundle that explains the block, and has it filled beside what
-// follows. Without one the block is not used: nobody could say later where it came
-// from.
-func (x *exchange) keep(runs *runlog.Store, question string, got recall.Block, inPrompt int64) {
-	bundle, err := runs.Start(runlog.Input{Session: x.session.ID, Channel: Channel, Text: question})
-	if err != nil {
+	if err != nil { // nobody could say later where the block came from
 		x.block = ""
 		x.trouble("what memory said could not be explained later, so it was left out", err)
 		return
 	}
+	x.keep(bundle, question, got, inPrompt)
+	if got.Degraded == "" {
+		x.p.blocks.put(key, keptBlock{block: x.block, run: x.run, at: x.p.Now()}, began)
+	}
+}
+
+// keep has the bundle that explains the block filled beside what follows; end waits
+// for it.
+func (x *exchange) keep(bundle *runlog.Run, question string, got recall.Block, inPrompt int64) {
 	x.bundle, x.run = bundle, bundle.ID()
-	x.beside(func() {
+	x.keeping.Go(func() {
 		if err := bundle.Recall(runlog.Recall{Query: question, Block: got.Text, Trace: got.Trace, Degraded: got.Degraded, InPrompt: inPrompt}); err != nil {
 			x.p.Log.Warn().Err(err).Str("run", x.run).Msg("what was recalled is not kept")
 		}
 	})
 }
-
-// beside has work done while the provider is asked; await waits for it.
-func (x *exchange) beside(work func()) { x.others.Go(work) }
 
 // capture begins to write down what of the request is new.
 func (x *exchange) capture() {
@@ -229,7 +231,7 @@ func (x *exchange) capture() {
 			told = append(told, p.eventsOf(tools, x.run, false)...)
 		}
 	}
-	x.beside(func() {
+	x.capturing.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), captureTime)
 		defer cancel()
 		if x.lost = x.write(ctx, told, x.placed); x.lost != nil {
@@ -240,7 +242,7 @@ func (x *exchange) capture() {
 
 // await waits until the request is written down, or could not be.
 func (x *exchange) await() {
-	x.others.Wait()
+	x.capturing.Wait()
 	if x.lost != nil {
 		x.p.stats.captureFailed.Add(1)
 		x.p.Log.Warn().Err(x.lost).Str("agent", string(x.agent)).Msg("a proxied conversation is not written down")
@@ -348,6 +350,7 @@ func (x *exchange) end(r *reply, failure error) {
 	if x.bundle == nil {
 		return
 	}
+	x.keeping.Wait()
 	x.meta.Status, x.meta.Rounds, x.meta.Warnings = runlog.OK, 1, x.wrong
 	if failure != nil {
 		x.meta.Status, x.meta.Error = runlog.Failed, failure.Error()

@@ -193,12 +193,14 @@ type exchange struct {
 	bundle *runlog.Run    // of a run that begins here; nil for none
 	meta   runlog.Meta    // of it
 	last   int64          // seq of the last event written
-	others sync.WaitGroup // what is done beside asking the provider
 	failed []intake.Event // that could not
 	lost   error          // why
 	wrong  []string       // what is wrong with memory, for the header
 	given  []func()       // give back what the exchange has borrowed
 	model  string
+
+	// The request and the bundle are written down beside asking the provider.
+	capturing, keeping sync.WaitGroup
 }
 
 // mode says what memory does for a request.
@@ -278,6 +280,8 @@ func retried(r *http.Request) bool {
 }
 
 func (x *exchange) leave() {
+	x.capturing.Wait()
+	x.keeping.Wait()
 	for i := len(x.given) - 1; i >= 0; i-- {
 		x.given[i]()
 	}

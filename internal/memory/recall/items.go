@@ -74,13 +74,10 @@ func (s *Service) matched(ctx context.Context, f *found) ([]memory.Item, error) 
 	if f.turns, err = f.turnsOf(ctx, all); err != nil {
 		return nil, err
 	}
-	var items []memory.Item
-	for _, it := range all {
-		if !s.isGuarded(f) || !s.restsOnPrivate(f, it) {
-			items = append(items, it)
-		}
+	if s.isGuarded(f) {
+		all = slices.DeleteFunc(all, func(it memory.Item) bool { return s.restsOnPrivate(f, it) })
 	}
-	return items, errors.Join(nearErr, akinErr)
+	return all, errors.Join(nearErr, akinErr)
 }
 
 // byWords returns the items that hold the question's words, and those near what it

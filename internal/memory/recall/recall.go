@@ -335,17 +335,7 @@ func (s *Service) find(ctx context.Context, agent memory.AgentID, in search) (*f
 	hits, err := s.read(ctx, f)
 	hidden := s.hides(f, hits)
 	s.look(f, asked(), hits, hidden)
-	if err == nil && in.scope != onlyItems {
-		f.episodes, err = f.rankPassages(hits, hidden)
-	}
-	if err != nil {
-		f.failure = err
-	}
-	if in.scope != onlyEpisodes {
-		if err := s.findItems(ctx, f, hits); err != nil {
-			f.failure = errors.Join(f.failure, fmt.Errorf("items: %w", err))
-		}
-	}
+	f.failure = s.rankBoth(ctx, f, hits, err, hidden)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -384,6 +374,39 @@ func (s *Service) read(ctx context.Context, f *found) (*archive.Hits, error) {
 		return &archive.Hits{}, err
 	}
 	return hits, nil
+}
+
+// rankBoth ranks the passages, unless they could not be read, and the items beside
+// them. It returns what went wrong with either.
+func (s *Service) rankBoth(ctx context.Context, f *found, hits *archive.Hits, unread error, hidden func(session uint32) bool) error {
+	passages := unread
+	var items error
+	func() {
+		if f.search.scope != onlyEpisodes {
+			defer beside(func() { items = s.findItems(ctx, f, hits) })()
+		}
+		if unread == nil && f.search.scope != onlyItems {
+			f.episodes, passages = f.rankPassages(hits, hidden)
+		}
+	}()
+	if items != nil {
+		items = fmt.Errorf("items: %w", items)
+	}
+	return errors.Join(passages, items)
+}
+
+// beside begins work, and returns what waits for its end. Its panic is that of who waits.
+func beside(work func()) (wait func()) {
+	done := make(chan any, 1)
+	go func() {
+		defer func() { done <- recover() }()
+		work()
+	}()
+	return func() {
+		if p := <-done; p != nil {
+			panic(p)
+		}
+	}
 }
 
 // rankPassages returns the best passages by what the search is to be ranked by.

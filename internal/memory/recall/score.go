@@ -124,7 +124,6 @@ type scratch struct {
 type keptShare struct {
 	held  uint64
 	share float64 // of the question's weight
-	most  float64 // that the terms add to the score of a passage that they stand around, but for its own words
 }
 
 // sharesBits leaves each set of up to so many terms a place of its own.
@@ -148,7 +147,6 @@ type scorer struct {
 	query    text.Query
 	idf      []float64 // of each main term
 	idfSum   float64
-	most     []float64 // the most that each main term adds to words
 	days     map[text.Date]float64
 	named    int                // the one speaker that the question names, as an index; -1 for none
 	asked    archive.Flag       // what the question's kind asks for
@@ -156,8 +154,7 @@ type scorer struct {
 	near     map[int64]float64  // closeness in meaning, by n; nil where it does not count
 	rest     float64            // the most that a passage gets for other things than its words and session
 	ownWords float64            // what words counts, in that bound
-	forms    [formFlags]float64 // form of the flags
-	kinds    [formFlags]float64 // kind of the flags
+	itself   [formFlags]float64 // kind and form of the flags
 }
 
 // newScorer reads the postings of one question into scores per passage. With
@@ -179,14 +176,14 @@ func newScorer(h *archive.Hits, q text.Query, mainOnly bool) *scorer {
 		}
 	}
 	for flags := range formFlags {
-		s.forms[flags], s.kinds[flags] = form(flags), s.kind(flags)
+		s.itself[flags] = s.kind(flags) + form(flags)
 	}
 	var total uint64
 	for _, w := range h.SessionWords {
 		total += uint64(w)
 	}
 	mean, sessionMean := max(1, float64(total)/float64(max(1, h.Len()))), max(1, float64(total)/float64(max(1, sessions)))
-	s.idf, s.most = make([]float64, len(h.Main)), make([]float64, len(h.Main))
+	s.idf = make([]float64, len(h.Main))
 	for i, p := range h.Main {
 		s.idf[i] = weight(p, h.Len())
 		s.idfSum += s.idf[i]
@@ -271,7 +268,6 @@ func (s *scorer) addWords(mean, sessionMean float64) {
 		adds := saturationsOf(p, s.idf[i]/most, mean, &table)
 		held, after, words, bit := s.held, s.after, s.words, uint64(1)<<i
 		var in, count uint32 // the session of the passages just before, and how often the term stands in them
-		var highest float32
 		sessions = sessions[:0]
 		r := p.Reader()
 		for list := r.Next(s.some[:]); len(list) > 0; list = r.Next(s.some[:]) {
@@ -279,9 +275,7 @@ func (s *scorer) addWords(mean, sessionMean float64) {
 				at := x.N - 1
 				held[x.N] |= bit
 				after[s.Before[at]] |= bit // place 0 is of those that have none before them
-				add := adds.of(x.Count, s.Words[at])
-				words[x.N] += add
-				highest = max(highest, add)
+				words[x.N] += adds.of(x.Count, s.Words[at])
 				if session := s.Session[at]; session != in {
 					sessions = s.count(in, count, sessions)
 					in, count = session, 0
@@ -289,7 +283,6 @@ func (s *scorer) addWords(mean, sessionMean float64) {
 				count += x.Count
 			}
 		}
-		s.most[i] = float64(highest)
 		sessions = s.count(in, count, sessions)
 		weight := idf(len(s.sessions), len(sessions))
 		for _, session := range sessions {
@@ -458,7 +451,7 @@ func (f *finder) lookAtPrefixes() {
 	marks := f.marks
 	for _, p := range f.hits.Prefix {
 		p.Each(func(n uint32, _ int) {
-			if wPrefix*float64(f.prefix[n])+f.rest < f.least || marks[n>>6]&(1<<(n&63)) != 0 {
+			if f.prefix[n] == 0 || wPrefix*float64(f.prefix[n])+f.itself[f.Flags[n-1]&(formFlags-1)]+f.rest < f.least || marks[n>>6]&(1<<(n&63)) != 0 {
 				return
 			}
 			marks[n>>6] |= 1 << (n & 63)
@@ -468,11 +461,13 @@ func (f *finder) lookAtPrefixes() {
 }
 
 // lookAt looks at the passages that are marked, or at all where marks is nil. Most of
-// them are ruled out by a bound of their scores; the slices are kept at hand for them.
+// them are ruled out by a bound of their scores, which takes the day and the speaker
+// asked about for granted; the slices are kept at hand for them.
 func (f *finder) lookAt(marks []uint64) {
-	held, after, words, prefix, sessions := f.held, f.after, f.words, f.prefix, f.sessions
-	inSession, before := f.Session, f.Before
-	prefix, words, held, after, before = prefix[:len(inSession)+1], words[:len(inSession)+1], held[:len(inSession)+1], after[:len(inSession)+1], before[:len(inSession)]
+	inSession, before, flags, sessions := f.Session, f.Before, f.Flags, f.sessions
+	all := len(inSession) + 1
+	prefix, words, held, after := f.prefix[:all], f.words[:all], f.held[:all], f.after[:all]
+	before, flags = before[:len(inSession)], flags[:len(inSession)]
 	rest, own, dated := f.rest, f.ownWords, len(f.query.Dates) > 0
 	for at, session := range inSession {
 		n := at + 1
@@ -480,13 +475,18 @@ func (f *finder) lookAt(marks []uint64) {
 			continue
 		}
 		ofSession := sessions[session]
-		bound := wPrefix*float64(prefix[n]) + wSession*float64(ofSession) + rest
+		bound := wPrefix*float64(prefix[n]) + wSession*float64(ofSession) + f.itself[flags[at]&(formFlags-1)] + rest
 		around := held[n] | after[n]
 		if first := before[at]; first > 0 {
-			around |= held[first] | held[before[first-1]]
+			second := before[first-1]
+			around |= held[first] | held[second]
+			bound += wTurnBefore * float64(words[second])
+			if flags[first-1]&archive.Asks != 0 {
+				bound += wAnswer * float64(words[first])
+			}
 		}
 		if around != 0 {
-			bound += own*float64(words[n]) + f.of(around).most
+			bound += own*float64(words[n]) + wWindow*f.share(around)
 		} else if prefix[n] == 0 && ofSession < goodSession && !(dated && f.day(uint32(n)) > 0) {
 			continue // no candidate
 		}
@@ -525,17 +525,17 @@ func (s *scorer) around(n uint32) uint64 {
 	return held
 }
 
-// mostRest is the most that a passage can get besides what its words and its session
-// bring, and a little more than rounding can add.
+// mostRest is the most that a passage can get for the day and the speaker asked about,
+// and a little more than rounding can add.
 func (s *scorer) mostRest() float64 {
-	most := wOpens + wFirst + 1e-5
+	most := 1e-5
 	if s.named >= 0 {
 		most += wSpeaker // the rest of it comes of words
 	}
 	if len(s.query.Dates) > 0 {
 		most += wDay + wSaid
 	}
-	return most + s.kind(archive.HasTimeCue|archive.HasWhereCue|archive.HasNumber)
+	return most
 }
 
 // spread reorders passages so that each counts less, the more of its session
@@ -623,7 +623,7 @@ func (s *scorer) total(n uint32) float64 {
 		day, said = s.day(n), s.said(n)
 	}
 	sum := wWords*words + wWindow*s.share(held) + wPrefix*float64(s.prefix[n]) + wSession*float64(s.sessions[s.Session[at]]) + wAnswer*answer + wTurnBefore*turnBefore + speaker +
-		wDay*day + wSaid*said + s.kinds[flags] + s.forms[flags]
+		wDay*day + wSaid*said + s.itself[flags]
 	if s.near != nil {
 		sum += wMeaning * s.near[int64(n)]
 	}
@@ -642,31 +642,23 @@ func (s *scorer) said(n uint32) float64 {
 }
 
 // share returns how much of the question's weight the terms in held carry.
-func (s *scorer) share(held uint64) float64 { return s.of(held).share }
-
-// of returns what is known of a set of terms.
-func (s *scorer) of(held uint64) *keptShare {
+func (s *scorer) share(held uint64) float64 {
 	kept := &s.shares[(held^held>>sharesBits)&(1<<sharesBits-1)]
 	if kept.held != held {
-		*kept = s.shareOf(held)
+		*kept = keptShare{held, s.shareOf(held)}
 	}
-	return kept
+	return kept.share
 }
 
-func (s *scorer) shareOf(held uint64) keptShare {
-	kept := keptShare{held: held}
+func (s *scorer) shareOf(held uint64) float64 {
 	if s.idfSum == 0 {
-		return kept
+		return 0
 	}
-	var sum, around float64
+	var sum float64
 	for ; held != 0; held &= held - 1 {
-		i := bits.TrailingZeros64(held)
-		sum += s.idf[i]
-		around += s.most[i]
+		sum += s.idf[bits.TrailingZeros64(held)]
 	}
-	kept.share = sum / s.idfSum
-	kept.most = wWindow*kept.share + (wAnswer+wTurnBefore)*around
-	return kept
+	return sum / s.idfSum
 }
 
 // isNamed reports whether the one speaker that the question names says passage n.

@@ -142,14 +142,16 @@ func (q Query) MatchPrefix() string { return Match(q.Prefixes) }
 // Asks reports whether the question is of kind k.
 func (q Query) Asks(k Kind) bool { return q.Kind&k != 0 }
 
+// mayStem reports whether a word of no unspaced script may have a stem: stemming puts
+// at most two letters of its own at the end (dying, die; possibility, possibl).
+func mayStem(word, stem string) bool {
+	return strings.HasPrefix(word, stem[:max(0, len(stem)-2)])
+}
+
 // Counts returns how often each of q's Terms and each of its Prefixes stands in
 // s: what Index(s) holds of them, found without stemming all of s.
 func (q Query) Counts(s string) (terms, prefixes []int) {
 	terms, prefixes = make([]int, len(q.Terms)), make([]int, len(q.Prefixes))
-	var starts [256]bool // first bytes of terms: a stem begins as its word does
-	for _, t := range q.Terms {
-		starts[t[0]] = true
-	}
 	count := func(list []string, into []int) func(string) {
 		return func(t string) {
 			if i := slices.Index(list, t); i >= 0 {
@@ -160,7 +162,11 @@ func (q Query) Counts(s string) (terms, prefixes []int) {
 	countTerm, countPrefix := count(q.Terms, terms), count(q.Prefixes, prefixes)
 	for _, w := range Words(s) {
 		eachPrefix(w, countPrefix)
-		if base, irregular := bases[w]; irregular && starts[base[0]] || !irregular && starts[w[0]] {
+		base := w
+		if of, irregular := bases[w]; irregular {
+			base = of
+		}
+		if isWide(w) || slices.ContainsFunc(q.Terms, func(term string) bool { return mayStem(base, term) }) {
 			eachTerm(w, countTerm)
 		}
 	}

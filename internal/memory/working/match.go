@@ -106,16 +106,15 @@ func (s *Store) rank(ctx context.Context, tx *sql.Tx, q text.Query) ([]hit, erro
 	if err := s.addScores(ctx, tx, at, prefixColumn, q.Prefixes, .5, scores); err != nil {
 		return nil, err
 	}
+	least := cut(scores, maxRanked)
 	var best []hit
 	for number, score := range scores {
-		h := hit{int64(number), score}
-		if score == 0 || len(best) == maxRanked && before(h, best[maxRanked-1]) > 0 {
-			continue
+		if score >= least && score > 0 {
+			best = append(best, hit{int64(number), score})
 		}
-		at, _ := slices.BinarySearchFunc(best, h, before)
-		best = slices.Insert(best[:min(len(best), maxRanked-1)], at, h)
 	}
-	return best, nil
+	slices.SortFunc(best, before)
+	return best[:min(len(best), maxRanked)], nil
 }
 
 // addScores adds to the score of each row that holds a term the term's weight,
@@ -235,36 +234,41 @@ func idf(all, some int64) float64 {
 
 // eligible returns the first items of a ranking that have the properties wanted.
 func eligible(ctx context.Context, tx *sql.Tx, ranking []hit, opts MatchOptions) ([]Match, error) {
-	if len(ranking) == 0 {
-		return nil, nil
-	}
 	if len(opts.Statuses) == 0 {
 		opts.Statuses = []memory.Status{memory.Active}
-	}
-	score := make(map[string]hit, len(ranking))
-	numbers := make([]int64, len(ranking))
-	for i, h := range ranking {
-		numbers[i], score[handleOf(h.number)] = h.number, h
-	}
-	list, err := json.Marshal(numbers)
-	if err != nil {
-		return nil, err
 	}
 	statuses, err := json.Marshal(opts.Statuses)
 	if err != nil {
 		return nil, err
 	}
-	items, err := loadItems(ctx, tx, `WHERE number IN (SELECT j.value FROM json_each(?) j CROSS JOIN memory_items i ON i.number = j.value
-		WHERE i.importance >= ? AND i.status IN (SELECT value FROM json_each(?)) ORDER BY j.key LIMIT ?)`,
-		string(list), opts.MinImportance, string(statuses), cmp.Or(opts.Limit, defaultLimit))
-	if err != nil {
-		return nil, err
+	limit := cmp.Or(opts.Limit, defaultLimit)
+	var matches []Match
+	// Most items have the properties: each round looks at a few more than are wanted yet,
+	// not at all.
+	for len(ranking) > 0 && len(matches) < limit {
+		some := ranking[:min(len(ranking), 2*(limit-len(matches)))]
+		ranking = ranking[len(some):]
+		score := make(map[string]hit, len(some))
+		numbers := make([]int64, len(some))
+		for i, h := range some {
+			numbers[i], score[handleOf(h.number)] = h.number, h
+		}
+		list, err := json.Marshal(numbers)
+		if err != nil {
+			return nil, err
+		}
+		items, err := loadItems(ctx, tx, `WHERE number IN (SELECT j.value FROM json_each(?) j CROSS JOIN memory_items i ON i.number = j.value
+			WHERE i.importance >= ? AND i.status IN (SELECT value FROM json_each(?)) ORDER BY j.key LIMIT ?)`,
+			string(list), opts.MinImportance, string(statuses), limit-len(matches))
+		if err != nil {
+			return nil, err
+		}
+		first := len(matches)
+		for _, it := range items {
+			matches = append(matches, Match{Item: it, Score: score[it.Handle].score})
+		}
+		slices.SortFunc(matches[first:], func(a, b Match) int { return before(score[a.Item.Handle], score[b.Item.Handle]) })
 	}
-	matches := make([]Match, len(items))
-	for i, it := range items {
-		matches[i] = Match{Item: it, Score: score[it.Handle].score}
-	}
-	slices.SortFunc(matches, func(a, b Match) int { return before(score[a.Item.Handle], score[b.Item.Handle]) })
 	return matches, nil
 }
 
