@@ -12,6 +12,8 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gofrs/flock"
 	"github.com/oklog/ulid/v2"
@@ -25,6 +27,8 @@ import (
 const (
 	MaxEvents = 1000
 	maxID     = 200 // bytes of a teller's id
+	maxRun    = 256 // bytes of a run's id
+	maxName   = 200 // bytes that are kept of a speaker's or a tool's name
 	maxText   = 1 << 20
 )
 
@@ -38,8 +42,8 @@ type Event struct {
 	Type      memory.EventType `json:"type" jsonschema:"user_message, assistant_output, tool_call, tool_result or error"`
 	Text      string           `json:"text" jsonschema:"what was said, called or answered"`
 	Origin    memory.Origin    `json:"origin,omitempty" jsonschema:"user, assistant, tool, web or agent; as the type says if absent"`
-	Speaker   string           `json:"speaker,omitempty" jsonschema:"name of who speaks, where several do"`
-	Tool      string           `json:"tool,omitempty" jsonschema:"name of the tool"`
+	Speaker   string           `json:"speaker,omitempty" jsonschema:"name of who speaks, where several do; kept as one line of at most 200 bytes"`
+	Tool      string           `json:"tool,omitempty" jsonschema:"name of the tool, kept likewise"`
 	RunID     string           `json:"run_id,omitempty" jsonschema:"what the teller calls the run that the event is of"`
 	Timestamp *time.Time       `json:"timestamp,omitempty" jsonschema:"when it happened, RFC 3339; now if absent"`
 	Metadata  map[string]any   `json:"metadata,omitempty" jsonschema:"more about it; strings and numbers"`
@@ -193,8 +197,14 @@ func (e Event) event(session string) (memory.Event, error) {
 		return out, &memory.FieldError{Field: "text", Reason: "must say something"}
 	case len(e.Text) > maxText:
 		return out, &memory.FieldError{Field: "text", Reason: "must be at most 1 MiB"}
-	case len(e.ID) > maxID:
-		return out, &memory.FieldError{Field: "id", Reason: fmt.Sprintf("must be at most %d bytes", maxID)}
+	}
+	for _, id := range []struct {
+		field, value string
+		most         int
+	}{{"id", e.ID, maxID}, {"run_id", e.RunID, maxRun}} {
+		if len(id.value) > id.most || !utf8.ValidString(id.value) || strings.ContainsFunc(id.value, unicode.IsControl) {
+			return out, &memory.FieldError{Field: id.field, Reason: fmt.Sprintf("must be at most %d bytes, without control characters", id.most)}
+		}
 	}
 	maps.Copy(out.Metadata, e.Metadata)
 	for _, reserved := range []string{memory.MetaChange, memory.MetaErased, memory.MetaPart, memory.MetaTold} {
@@ -207,6 +217,11 @@ func (e Event) event(session string) (memory.Event, error) {
 			out.Metadata[name] = value
 		}
 	}
+	for _, name := range []string{memory.MetaSpeaker, memory.MetaTool} {
+		if value := out.Meta(name); value != "" {
+			out.Metadata[name] = oneLine(value)
+		}
+	}
 	if e.Timestamp != nil {
 		out.Timestamp = *e.Timestamp
 	}
@@ -217,6 +232,26 @@ func (e Event) event(session string) (memory.Event, error) {
 		out.ID = eventID(session, e.ID)
 	}
 	return out, nil
+}
+
+// oneLine returns a name as it is kept: what passes for the name of a speaker must
+// neither begin a line nor fill a page.
+func oneLine(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == utf8.RuneError {
+			return ' '
+		}
+		return r
+	}, name)
+	name = strings.Join(strings.Fields(name), " ")
+	if len(name) <= maxName {
+		return name
+	}
+	end := maxName
+	for !utf8.RuneStart(name[end]) {
+		end--
+	}
+	return name[:end]
 }
 
 // eventID follows from the session and the teller's id. Its time is zero: a

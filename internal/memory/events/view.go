@@ -33,7 +33,7 @@ func (r VerifyResult) Text() string {
 func (r TailResult) Text() string {
 	var sb strings.Builder
 	for _, e := range r.Events {
-		fmt.Fprintf(&sb, "%6d %s %-16s %s: %s\n", e.Seq, e.Timestamp.Format("2006-01-02 15:04:05"), e.Type, e.Speaker(), strings.ReplaceAll(e.Text, "\n", " "))
+		fmt.Fprintf(&sb, "%6d %s %-16s %s: %s\n", e.Seq, e.Timestamp.Format("2006-01-02 15:04:05"), e.Type, strings.ReplaceAll(e.Speaker(), "\n", " "), strings.ReplaceAll(e.Text, "\n", " "))
 	}
 	return sb.String()
 }
