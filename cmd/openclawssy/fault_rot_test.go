@@ -192,7 +192,7 @@ func TestFaultF4(t *testing.T) {
 	}
 	each := max(10, r.N(1200)/len(targets))
 	mutants, silent, notRebuilt, notServing, unseen := 0, 0, 0, 0, 0
-	slowest := time.Duration(0)
+	slowest, slowestAt := time.Duration(0), ""
 	for _, target := range targets {
 		found, err := filepath.Glob(filepath.Join(target.from, filepath.FromSlash(target.glob)))
 		if err != nil || len(found) == 0 {
@@ -231,7 +231,9 @@ func TestFaultF4(t *testing.T) {
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				slowest = max(slowest, first.took)
+				if first.took > slowest {
+					slowest, slowestAt = first.took, target.name+", "+how.name
+				}
 				if len(second.rotAnswers) < len(want.rotAnswers)/2 {
 					notServing++
 					t.Errorf("%s, %s: it does not serve: %v", target.name, how.name, second.reported)
@@ -266,7 +268,7 @@ func TestFaultF4(t *testing.T) {
 	r.Zero("not rebuilt from the log", notRebuilt)
 	r.Zero("not serving", notServing)
 	r.Count("letters changed unseen in graph.json", unseen)
-	r.Count("slowest first answers", slowest.Round(time.Millisecond))
+	r.Count("slowest first answers", fmt.Sprintf("%s (%s)", slowest.Round(time.Millisecond), slowestAt))
 }
 
 func rotClone(t *testing.T, from string) string {

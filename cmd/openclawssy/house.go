@@ -268,7 +268,7 @@ func (h *house) openItems(ctx context.Context, agent memory.AgentID, dir agents.
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := working.Open(ctx, dir.Path("memory"), working.Options{Agent: agent, Log: log, Redact: red, Now: h.now, NewID: h.newID, MaxItems: cfg.Memory.MaxWorkingItems,
+	s, err := working.Open(ctx, dir.Path("memory"), working.Options{Agent: agent, Log: log, Redact: red, Now: h.now, NewID: h.newID, Logger: h.log, MaxItems: cfg.Memory.MaxWorkingItems,
 		Changed: func() { h.itemsChanged(agent) }, Alike: func(ctx context.Context, it memory.Item) []string { return h.alikeTo(ctx, agent, it) }})
 	return s, []func(){release}, err
 }

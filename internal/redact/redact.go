@@ -20,6 +20,7 @@ import (
 	"hash"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -45,12 +46,16 @@ func New(key []byte) (*Redactor, error) {
 	if len(key) < minKey {
 		return nil, fmt.Errorf("redact: key has %d bytes, need %d or more", len(key), minKey)
 	}
-	rules, ok := newAutomaton(rulePatterns(), true)
+	rules, ok := theRules()
 	if !ok {
 		return nil, fmt.Errorf("redact: too many rules")
 	}
 	return &Redactor{key: slices.Clone(key), rules: rules, vendorRows: vendorsByByte()}, nil
 }
+
+// theRules builds the automaton of the rules, which is the same for every key, once: it
+// takes longer than anything else that a process does before its work.
+var theRules = sync.OnceValues(func() (*automaton, bool) { return newAutomaton(rulePatterns(), true) })
 
 // minKnown is the least length in bytes of a value that WithKnown looks for.
 const minKnown = 6

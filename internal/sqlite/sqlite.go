@@ -603,7 +603,8 @@ func (d *DB) wait(ctx context.Context, do func() error) error {
 // file that several processes open for the first time at once, fails without
 // waiting for a lock, so it is tried again for as long as a statement would wait.
 func (d *DB) prepare(ctx context.Context, opts Options) error {
-	patience, cancel := context.WithTimeout(ctx, opts.Busy)
+	p, _ := ctx.Value(patienceKey{}).(patience)
+	patience, cancel := context.WithTimeout(ctx, max(p.length, opts.Busy))
 	defer cancel()
 	tick := time.NewTicker(busyPoll)
 	defer tick.Stop()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/openclawssy/openclawssy/internal/op"
+	"github.com/openclawssy/openclawssy/internal/sqlite"
 )
 
 // Variables that make the test binary a second process.
@@ -39,7 +40,7 @@ const (
 
 // child is what a second process does.
 func child(role, path, name string) error {
-	ctx := context.Background()
+	ctx := sqlite.Patient(context.Background(), 2*time.Minute, nil) // eight write at once, maybe on a busy machine
 	s, err := Open(ctx, path, Options{Now: time.Now})
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package working
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 )
@@ -119,7 +121,21 @@ func TestDamagedFileIsSetAsideAndNamed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, fileName), []byte(strings.Repeat("this is no database ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, dir, l)
+	var told bytes.Buffer
+	opts := options(l)
+	opts.Logger = zerolog.New(&told)
+	s, err := Open(ctx, dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if text := told.String(); !strings.Contains(text, asideName) || !strings.Contains(text, "not a database") {
+		t.Errorf("the log says %q", text)
+	}
 	if diff := cmp.Diff(want, dump(t, s)); diff != "" {
 		t.Errorf("rebuilt store differs:\n%s", diff)
 	}

@@ -6,6 +6,7 @@
 package working
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"embed"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/rs/zerolog"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
 	"github.com/openclawssy/openclawssy/internal/memory/postings"
@@ -58,7 +60,8 @@ type redactor interface {
 	Value(any) any
 }
 
-// Options are what a Store works with. All but Changed, Alike and MaxItems are required.
+// Options are what a Store works with. All but Changed, Alike, Logger and MaxItems are
+// required.
 type Options struct {
 	Agent  memory.AgentID
 	Log    changeLog
@@ -72,6 +75,9 @@ type Options struct {
 	// likeliest first. It is asked before a change is made, must answer soon, and
 	// says nothing where it does not know. It may be nil.
 	Alike func(ctx context.Context, it memory.Item) []string
+	// Logger is told why a database was set aside and rebuilt; nothing is where it is
+	// the zero one.
+	Logger zerolog.Logger
 	// MaxItems caps the active items: a change that exceeds it archives those of
 	// lowest value, and names them. 0 is no cap.
 	MaxItems int
@@ -230,7 +236,7 @@ func schemaOf(ctx context.Context, q querier) (string, error) {
 // openAlone is open where no other process has the database.
 func (s *Store) openAlone(ctx context.Context) error {
 	path := filepath.Join(s.dir, fileName)
-	suspect, err := exists(filepath.Join(s.dir, suspectName))
+	why, suspect, err := s.suspicion()
 	if err != nil {
 		return err
 	}
@@ -239,21 +245,34 @@ func (s *Store) openAlone(ctx context.Context) error {
 		return err
 	}
 	if suspect {
-		return s.rebuild(ctx)
+		return s.rebuild(ctx, why)
 	}
 	s.db, err = s.openFile(ctx)
 	if err == nil && unclean {
 		err = s.db.Check(ctx, false)
 	}
 	if sqlite.Damage(err) {
-		return s.rebuild(ctx)
+		return s.rebuild(ctx, err.Error())
 	}
 	return err
 }
 
+// suspicion reports whether a process has met damage in the database, and what it said
+// of it.
+func (s *Store) suspicion() (why string, suspect bool, err error) {
+	text, err := os.ReadFile(filepath.Join(s.dir, suspectName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, memory.Errorf(memory.ErrUnavailable, "read the mark of a damaged database: %w", err)
+	}
+	return cmp.Or(string(text), "a process that used it met damage"), true, nil
+}
+
 // rebuild sets the damaged database aside and opens an empty one, which catchUp
 // fills from the log.
-func (s *Store) rebuild(ctx context.Context) error {
+func (s *Store) rebuild(ctx context.Context, why string) error {
 	if s.db != nil {
 		// Closing may fail on a damaged file; it is set aside in any case.
 		if err := s.db.Close(); err != nil && !errors.Is(err, memory.ErrCorrupt) {
@@ -271,6 +290,8 @@ func (s *Store) rebuild(ctx context.Context) error {
 			return memory.Errorf(memory.ErrUnavailable, "set the damaged database aside: %w", err)
 		}
 	}
+	s.opts.Logger.Warn().Str("agent", string(s.opts.Agent)).Str("reason", why).Str("aside", filepath.Base(aside)).
+		Msg("working memory was damaged: it is set aside, and rebuilt from the event log")
 	if err := os.Remove(filepath.Join(s.dir, suspectName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return memory.Errorf(memory.ErrUnavailable, "set the damaged database aside: %w", err)
 	}
@@ -325,11 +346,12 @@ func (s *Store) noticed(err error) error {
 	}
 	s.damaged.Store(true)
 	err = memory.WithHint(err, "it is rebuilt from the event log when it is opened next")
-	f, markErr := os.OpenFile(filepath.Join(s.dir, suspectName), os.O_CREATE|os.O_WRONLY, 0o600)
+	f, markErr := os.OpenFile(filepath.Join(s.dir, suspectName), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if markErr != nil {
 		return errors.Join(err, markErr)
 	}
-	return errors.Join(err, f.Close())
+	_, markErr = f.WriteString(err.Error())
+	return errors.Join(err, markErr, f.Close())
 }
 
 // Damaged reports whether this store has met damage in its database. It is of no
