@@ -117,6 +117,9 @@ func TestFindSeesWhatPlainSearchDoes(t *testing.T) {
 }
 
 func TestAnIDAtTheEndOfABufferIsFoundWhole(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at the same time, and it is long")
+	}
 	f := newFinder(nil, []string{"run_of_the_mill"}, "")
 	for _, tc := range []struct {
 		behind string

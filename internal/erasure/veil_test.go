@@ -87,6 +87,9 @@ func TestCodesAreSeenThrough(t *testing.T) {
 // TestCodesAreCountedAcrossPortions lets what is written in a code stand anywhere
 // about the end of a portion.
 func TestCodesAreCountedAcrossPortions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at the same time, and it is long")
+	}
 	f := NewFinder(secrets[:1], "")
 	for name, code := range codes {
 		t.Run(name, func(t *testing.T) {

@@ -60,6 +60,9 @@ func flip(raw []byte, at int) []byte {
 }
 
 func TestTornLogs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at the same time, and it is long")
+	}
 	abc := segmentOf(1, "a", "b", "c")
 	line := len(abc) / 3
 	for name, tc := range map[string]struct {

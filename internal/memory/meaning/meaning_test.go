@@ -387,7 +387,8 @@ func TestKilled(t *testing.T) {
 		if _, there := c.Ack(); !there {
 			t.Fatal("the child does not start")
 		}
-		time.Sleep(time.Duration(chance.IntN(40)) * time.Millisecond) // when to kill, not how long to wait
+		// When to kill, not how long to wait: later and later, so that there is progress on a slow machine too.
+		time.Sleep(time.Duration(chance.IntN(40+10*kills)) * time.Millisecond)
 		for _, line := range c.Kill() {
 			done = done || line == "done 0"
 		}

@@ -74,6 +74,9 @@ func same(t testing.TB, vectors map[int64][]float32, query []float32, got, want 
 
 // TestKernels is the contract of kernels: the sums of a plain loop, to the bit.
 func TestKernels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at the same time, and it is long")
+	}
 	for _, k := range kernels() {
 		t.Run(k.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
@@ -207,6 +210,9 @@ func pickContract(t *testing.T, k kernel, r *rand.Rand, rows int) {
 
 // TestSearchIsTheNaiveLoop is the contract of the index, with every kernel.
 func TestSearchIsTheNaiveLoop(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at the same time, and it is long")
+	}
 	odd := func(id int64) bool { return id%2 == 1 }
 	for _, name := range slices.Sorted(maps.Keys(sets)) {
 		data := sets[name]
@@ -273,6 +279,9 @@ func TestKernelsAgree(t *testing.T) {
 
 // TestRecall counts strictly, by id, against float64 on larger sets.
 func TestRecall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at the same time, and it is long")
+	}
 	for _, tc := range []struct {
 		set    string
 		n, dim int
