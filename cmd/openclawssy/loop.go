@@ -349,11 +349,11 @@ func (h *house) warm(ctx context.Context, agent memory.AgentID) error {
 	if _, err := h.home.Make(agent); err != nil {
 		return err
 	}
-	a, releaseArchive, err := h.followed(ctx, agent)
+	_, releaseArchive, err := h.followed(ctx, agent)
 	if err != nil {
 		return err
 	}
-	_, err = a.Search(ctx, nil, nil) // loads what ranking knows of each passage
+	err = h.warmRanking(ctx, agent)
 	releaseArchive()
 	if err != nil {
 		return err
@@ -366,10 +366,24 @@ func (h *house) warm(ctx context.Context, agent memory.AgentID) error {
 	return errors.Join(h.meaning.Warm(ctx, agent), h.warmGraph(ctx, agent))
 }
 
-// warmRecall opens, before the deadline of a block begins, what the block asks
-// beside archive and items. What goes wrong there the block says again.
+// warmRanking loads what ranking knows of each passage, where that is not in memory.
+func (h *house) warmRanking(ctx context.Context, agent memory.AgentID) error {
+	a, release, err := h.archives.read(ctx, agent)
+	if errors.Is(err, memory.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
+	_, err = a.Search(ctx, nil, nil)
+	return err
+}
+
+// warmRecall loads, before the deadline of a block begins, what the block asks once its
+// stores are open. What goes wrong there the block says again.
 func (h *house) warmRecall(ctx context.Context, agent memory.AgentID) {
-	for what, warm := range map[string]func(context.Context, memory.AgentID) error{"load vectors": h.meaning.Warm, "open the graph": h.warmGraph} {
+	for what, warm := range map[string]func(context.Context, memory.AgentID) error{"read what ranking knows of passages": h.warmRanking, "load vectors": h.meaning.Warm, "open the graph": h.warmGraph} {
 		if err := warm(ctx, agent); err != nil && ctx.Err() == nil {
 			h.log.Warn().Err(err).Str("agent", string(agent)).Msg(what)
 		}
