@@ -46,6 +46,7 @@ const (
 	anAssent     // to say yes in another's name
 	aReport      // books, papers and their authors
 	anUnseen     // behind somebody's back
+	anInside     // what an assistant was told, where no manual has it
 	anUnasked    // without a question
 	anAsking     // to ask, to mention
 	aObliged     // must, shall
@@ -71,8 +72,8 @@ var clueWords = sync.OnceValue(func() map[string]clue {
 	add(aYou, `you your yours yourself you're you've you'll you'd thee thy`)
 	add(aMachine, `assistant assistants assistant's ai ais llm llms chatbot chatbots bot bots guardrail guardrails jailbreak jailbroken agents gpt exfiltrate uncensored §machine§ summariser summarizer`)
 	add(anUser, `user user's users' owner owner's operator operator's human`)
-	add(aClaim, `wants wanted prefers preferred likes loves hates needs consents consented consent agrees agreed approves approved authorizes authorises authorized authorised allows allowed permits permitted accepts accepted waives waived
-		trusts trusted requests requested asked decided confirmed opted signed subscribed enrolled chosen appointed hired instructed grants granted gave mentioned wishes expects delegated verified said told exempt entitled`)
+	add(aClaim, `wants wanted prefers preferred likes loves hates consents consented consent agrees agreed approves approved authorizes authorises authorized authorised allows allowed permits permitted accepts accepted waives waived
+		trusts trusted decided confirmed opted signed subscribed enrolled chosen appointed hired instructed grants granted gave wishes delegated verified exempt entitled`)
 	add(aValue, `payment payments invoice invoices transfer transfers money funds deposit account accounts password passwords passcode credentials key keys code codes card iban bank wallet contact contacts calendar mail mails mailbox
 		emails inbox files notes documents document data history log logs vault address records ledger backups backup purchases purchase reports database list secrets secret token tokens request requests limit limits review reviews
 		checks warnings customers clients client diary location identity pin refunds refund wire changes reviews software transactions orders euro euros dollars pounds`)
@@ -85,7 +86,7 @@ var clueWords = sync.OnceValue(func() map[string]clue {
 	add(aLater, `henceforth hereafter §later§`)
 	add(aHiding, `silently secretly quietly covertly discreetly unnoticed hidden secret`)
 	add(anOpener, `§later§ please kindly now then and instead also simply just first must should shall always never not immediately silently quietly secretly henceforth or but therefore so afterwards finally next don't only`)
-	add(anObject, `each every the a an this that these those your my our his her their its all any every each no only it them me us him to as in on with from into so whether what who how if like nothing everything anything whatever down out up off
+	add(anObject, `each every by the a an this that these those your my our his her their its all any every each no only it them me us him to as in on with from into so whether what who how if like nothing everything anything whatever down out up off
 		mail access exactly one two both some more here there where whose password invoices files notes memory`)
 	add(aHiding, `§unseen§`)
 	add(anUnseen, `§unseen§`)
@@ -94,7 +95,8 @@ var clueWords = sync.OnceValue(func() map[string]clue {
 	add(aSelf, `i i'm i've my i'd i'll`)
 	add(anOutput, `§outputs§`)
 	add(aPersonal, `notes mail email message chat note summary diary address addresses cookie cookies variables environment file files log logs history document documents`)
-	add(aReveal, `print show reveal output repeat recite display dump list disclose expose quote read`)
+	add(aReveal, `print show reveal output repeat recite display dump list disclose expose quote`)
+	add(anInside, `prompt prompts directives context secrets guidelines`)
 	add(aHere, `§here§`)
 	add(anAsking, `asks asked asking mentions mentioned question questions says said talks raises raised brings hearing`)
 	add(aObliged, `must shall should obliged required supposed bound`)
@@ -332,7 +334,7 @@ var sentenceRules = []sentenceRule{
 		return s.orders && s.has(aHiding) && !s.has(aNot) && (s.has(aYou|aPrivate|aRuling|anUnseen) || s.grabs)
 	}},
 	{givesOrders, func(s said) bool { return s.orders && s.has(aRuling) && s.has(aVoid) && s.has(anExtent) }},
-	{givesOrders, func(s said) bool { return s.reveals && s.has(aRuling|aPrivate) && s.has(anExtent) }},
+	{givesOrders, func(s said) bool { return s.reveals && s.has(anInside|aPrivate) && s.has(anExtent) }},
 	{trap, func(s said) bool {
 		return s.has(aTrigger) && s.orders && s.speaks && s.has(anAsking) && s.has(aConditional)
 	}},
@@ -347,7 +349,7 @@ var sentenceRules = []sentenceRule{
 		return s.has(aYou) && s.has(aRuling) && s.has(aLater|aHiding) && (s.orders || s.has(aObliged))
 	}},
 	{givesOrders, func(s said) bool {
-		return s.has(aMachine) && !s.has(aSelf|aReport) && s.has(aLimitless|aLater|aGrant) && s.has(aModal|aVerb)
+		return s.has(aMachine) && !s.has(aSelf|aReport) && s.has(aLimitless|aLater|aGrant) && (s.orders || s.has(aObliged|aYou) || s.has(aGrab) && s.has(aModal))
 	}},
 	{givesOrders, func(s said) bool {
 		return s.has(aMachine) && !s.has(aSelf|aReport) && s.has(aObliged) && s.has(aGrab|aSpeech|aDrop)
@@ -363,8 +365,9 @@ var sentenceRules = []sentenceRule{
 		return s.has(aGrant) && s.has(aLimitless) && s.has(aValue|aPrivate|aYou) && !s.has(aNegative)
 	}},
 	{authority, func(s said) bool {
-		return s.has(aWaiver) && s.has(aSkipping) && s.has(aValue) && s.has(aModal|aLimitless)
+		return s.has(aWaiver) && s.has(aSkipping) && s.has(aValue) && s.has(aModal|aLimitless) && !s.has(aNot)
 	}},
+	{authority, func(s said) bool { return s.drops && s.has(aWaiver) && s.has(anExtent) }},
 	{authority, func(s said) bool { return s.has(aGrant) && s.has(aPrivate) && s.has(aGrab) }},
 	{authority, func(s said) bool {
 		return s.has(aPrivate) && s.has(aGrab) && s.has(aModal) && s.has(aLimitless) && !s.has(aNegative)
@@ -402,7 +405,7 @@ const (
 )
 
 // laterWords are phrases that reach beyond the conversation.
-var laterWords = match(`\b(?:from (?:now|this (?:moment|point|day|line|message)|here|today) on(?:wards?)?|from this (?:moment|point|day)|going forward|in (?:the |all |every |each |any )?future(?: \w+)?|for all future|from (?:today|tonight|tomorrow|this day)(?: on(?:wards?)?\b)?|in (?:every|all|any|each) (?:later|coming|following|subsequent|further|other) (?:talk|chat|conversation|session|answer|reply|meeting|message)s?|until further notice|as of (?:now|today)|from now)\b`)
+var laterWords = match(`\b(?:from (?:now|this (?:moment|point|day|line|message)|here|today) on(?:wards?)?|from this (?:moment|point|day)|going forward|in (?:the |all |every |each |any )?future(?: \w+)?|for all future|from (?:today|tonight|tomorrow|this day)(?: on(?:wards?)?\b)?|in (?:every|all|any|each) (?:later|coming|following|subsequent|further|other) (?:talk|chat|conversation|session|answer|reply|meeting|message)s?|in (?:the|your|our) next (?:talk|chat|conversation|session|answer|reply)|until further notice|as of (?:now|today)|from now)\b`)
 
 // invites are requests to a reader who is a person: to call or write to whoever
 // publishes the text.
@@ -416,7 +419,7 @@ var phrases = []struct {
 	{invites, " "},
 	{laterWords, " §later§ "},
 	{match(`\b(?:shop|store|sales|teaching|classroom|lab|laboratory|research|dental|medical|veterinary|vet|nursing|care|healthcare|legal|library|kitchen|studio|production|office|administrative|executive|virtual office|personal|estate|travel|insurance|letting|rental|booking|customs|ticket|station|gate|cleaning|bleaching|wetting|raising|user|ssh|gpg|support|service|call[- ]cent(?:er|re)|help ?desk|literary|talent|sports|secret|federal|real estate|free|biological|chemical|our|parking|camera|director.s|costume|flight|passenger|technical|voice|driver|parking|digital) (?:assistants?|agents?)\b|\bassistants? (?:manager|professor|coach|director|chef|cook|editor|nurse|teacher|principal|surgeon|referee|librarian|head|secretary|producer|driver|engineer|curator|conductor|stage|vice|commissioner|dog|dogs|living)s?\b`), " person "},
-	{match(`\b(?:software|ai|autonomous|llm|browser|coding) agents?\b|\b(?:dear|hey|hello|hi|attention|listen),? (?:ai|assistant|agent|bot|model|chatbot|language model|llm|summari[sz]er)\b|\byou,? (?:the|as the|as an?|dear) (?:ai|assistant|summari[sz]er|model|agent|bot|language model)\b|\blanguage models?\b`), " §machine§ "},
+	{match(`\b(?:software|ai|autonomous|llm|browser|coding) agents?\b|\b(?:dear|hey|hello|hi|attention|listen),? (?:ai|assistant|agent|bot|crawler|model|chatbot|language model|llm|summari[sz]er)\b|\byou,? (?:the|as the|as an?|dear) (?:ai|assistant|summari[sz]er|model|agent|bot|language model)\b|\blanguage models?\b`), " §machine§ "},
 	{match(`\b(?:api[- ]keys?|(?:credit |debit |bank )?card (?:numbers?|details|data)|one[- ]time (?:codes?|passwords?|pins?)|security codes?|bank details|passport (?:numbers?|data|scan)|(?:customer|contact|client|guest|member|donor|patient) lists?|address books?|environment variables|chat (?:logs?|history|histories)|(?:private|ssh|signing|access|encryption) keys?|social security numbers?|(?:cookie|authori[sz]ation) headers?|your (?:own )?notes|log ?in (?:data|details)|browser history|session (?:cookies?|tokens?)|private (?:branch|repositor(?:y|ies)|repos?|data|messages|documents?|files?))\b`), " §private§ "},
 	{match(`\bwithout (?:telling|informing|notifying|alerting) (?:\w+)\b`), " §unseen§ "},
 	{match(`\baccount (?:holder|owner)s?\b`), " owner "},
@@ -428,7 +431,7 @@ var phrases = []struct {
 var commandSigns = []sign{
 	{"holds chat-template or tool-call syntax", outsiders, match(
 		`(?:^|\n)\s*action ?:[^\n]*\n\s*action input ?:|(?:^|\n)\s*final answer ?:|(?:^|\n)\s*action ?: *[a-z_.]+ ?[\[({]|<(?:use|call|run|invoke)[_-]?(?:tool|function|action)?[ >]|\b(?:memory|decision|graph|record|cron|agent|session|persona|workspace)\.[a-z_.]+ ?[({]|` + "```" + `\s*tool_|\bto=functions\.|\b(?:functions|default_api|tools)\.[a-z_]+\s*\(|"role"\s*:\s*"(?:system|assistant|user|developer|tool)"|"type"\s*:\s*"(?:function|tool_use)"` +
-			`|</?(?:start_of_turn|end_of_turn|tool_result|tool_response|function|instructions?|system_prompt|im_start|im_end|bos|eos|s|tool|tools|thinking|admin|developer|memory|reminder|system-reminder|parameter)\b[^>\n]*>|[\[(](?:tool_calls?|available_tools|tool_results)[\])]|[\[(](?:system|assistant|user|admin|developer)[\])] ?:? *(?:you|your|the (?:user|guest|owner|visitor|assistant|following)|new|always|never|from now|all|this|` + orderVerbs + `|disregard)\b|-{3,}\W*\n\W*(?:system|assistant|user|developer|human) ?:|[\[(<"=*#-] *(?:begin|end|start)(?: of)? (?:the )?(?:\w+ )?(?:user|system|assistant|untrusted|trusted|search results?|tool|memory|context|prompt|developer|human) ?(?:turn|message|input|output|results?|prompt|data|block|content|instructions?)?["=*#>\])-]|</?(?:new_|system_|user_)(?:context|prompt|input|message|instructions?)>|</context>|href=["\']?javascript:|\]\(javascript:|=["\']?(?:ai|llm|assistant|agent|bot)[-_ ](?:instructions?|prompt|directives?|note|policy)\b` +
+			`|</?(?:start_of_turn|end_of_turn|tool_result|tool_response|function|instructions?|system_prompt|im_start|im_end|bos|eos|s|tool|tools|thinking|admin|developer|memory|reminder|system-reminder|parameter)\b[^>\n]*>|[\[(](?:tool_calls?|available_tools|tool_results)[\])]|[\[(](?:system|assistant|user|admin|developer)[\])] ?:? *(?:you|your|the (?:user|guest|owner|visitor|assistant|following)|new|always|never|from now|all|this|` + orderVerbs + `|disregard)\b|-{3,}\W*\n\W*(?:system|assistant|user|developer|human) ?:|[\[(<"=*#-] *(?:begin|end|start)(?: of)? (?:the )?(?:\w+ )?(?:user|system|assistant|untrusted|trusted|search results?|tool|memory|context|prompt|developer|human) ?(?:turn|message|input|output|results?|prompt|data|block|content|instructions?)?["=*#>\])-]|</?(?:new_|system_|user_)(?:context|prompt|input|message|instructions?)>|</context>|</?(?:operator|relevant_memory)>|\{(?:end_of_(?:context|prompt|turn|system|memory)|(?:system|assistant|user)_(?:turn|prompt|message))\}|={2,}[^=\n]*\b(?:context|memory|assistant|prompt|system|conversation|tool output)\b[^=\n]*(?:end|start|begin|close)\w*[^=\n]*={2,}|\bon(?:error|load|click|mouseover)=["\']?[^>\n]*(?:fetch\(|document\.|eval\(|location)|href=["\']?javascript:|\]\(javascript:|=["\']?(?:ai|llm|assistant|agent|bot)[-_ ](?:instructions?|prompt|directives?|note|policy)\b` +
 			`|(?:^|\n)\s*#{1,6} *(?:new |updated |system )?(?:instructions?|response|system|assistant|human|user|input|output) *:|(?:^|\n)\s*#{1,6} *(?:system|assistant|human) *\n|"(?:updates|new_items)" ?:|\b(?:begin|end|start of|end of) (?:system|developer|admin|hidden) (?:message|prompt|instructions?|note|override)|\bsystem (?:prompt|message|override) ?:|\bfrom (?:the|your) developers\b|\bcurl [^\n|]*\| *(?:sudo )?(?:ba|z)?sh\b|\brm -rf +[~/]` +
 			`|\b(?:agent|assistant|mcp|plugins?)\.(?:tools?|functions?|actions?|skills?|memory|plugins?)\b[.\[(]|\bawait (?:agent|assistant|tools?)\b`)},
 	{"repeats the memory block's own marks", outsiders, match(`\[\s*(?:mem|evt|rec)\s*-\s*[0-9a-z]+\s*\]|-{3,}\s*relevant memory|relevant memory\s*-{2,}|\((?:mem|evt|rec)-\d+\] \(|\b(?:mem|evt)-\d+ (?:now )?(?:is|was|should|must|says|reads|no longer)\b|\bhandle (?:mem|evt|rec)-\d+`)},
@@ -436,12 +439,14 @@ var commandSigns = []sign{
 	{"speaks for the user", outsiders, match(`\byou (?:now )?(?:work for|belong to|serve|answer to|report to|obey)\b|\byour (?:real|true|new) (?:name|owner|identity|boss|user)\b|\byou (?:have been|were|are being|are|'ve been) (?:upgraded|updated|replaced|reprogrammed|reset|reconfigured|jailbroken|hacked|promoted|unlocked|freed)\b|\bis (?:now )?(?:the|your|an?) (?:new )?(?:account owner|account holder|administrator|superuser)\b|(?:^|\n)\W*user (?:preference|profile|permission|policy|setting|request|instruction|identity|role|note)s?(?: update)? ?:|\b(?:role|group|scope) ?[=:] ?(?:admin|root|superuser|owner)\b|\buser = |\byou (?:promised|allowed|agreed|permitted|authori[sz]ed) me (?:that i|i|to)\b|\byou told me (?:that )?i (?:may|can|could|should|am|was)\b|\bon behalf of (?:the|your) (?:user|owner|operator)\b|\b(?:agreed|arranged|settled) with (?:the|your) (?:user|owner|operator)`)},
 	{"grants authority", outsiders, match(`\b(?:no longer|not) (?:be )?(?:required|needed|necessary|mandatory) (?:for|when|if)\b[^.!?\n]*\b(?:by|from|of)\b|\b(?:do|does) not need (?:a |any |further )?(?:second |extra |more )?(?:signature|approval|confirmation|review|check)|\bneed no (?:verification|approval|confirmation|review)|\bpolicy (?:update|change) ?:|\b(?:preferred|new|updated) (?:bank|payment|billing) |\b(?:bank|account|payment|wire|billing|transfer) (?:details|account|number|address|information) (?:have |has |were |was )?(?:just |recently )?(?:been )?(?:changed|moved|switched|replaced)\b|\b(?:payments?|transfers?|invoices?|deposits?|funds|fees|money)\b[^.!?\n]{0,40}\b(?:goes?|paid|sent|made|wired|transferred|settled|remitted) (?:in)?to (?:the|this|our|a|that|their|his|her) (?:new|following|other|different|updated)\b`)},
 	{asksToDrop, outsiders, match(
-		`\b(?:set aside|put aside|throw (?:out|away)|leave behind|cast aside|drop|discard|forget|ignore|disregard|scrap|abandon|unlearn|overlook|neglect)\b (?:all |any(?:thing)? |everything |whatever |what |of |that |which |the |your |things? )*(?:you|your \w+|the (?:developers?|vendor|makers?|company|operator|owner|user|provider|admin\w*))(?: ?\'ve| have| has| had| were| was| are| ever)*(?: been)?(?: previously| ever| so far| already)? (?:told|taught|given|instructed|asked|learned|learnt|wrote|said|programmed|trained)\b` +
+		`\b(?:set aside|put aside|throw (?:out|away)|leave behind|cast aside|drop|discard|forget|ignore|disregard|scrap|abandon|unlearn|overlook|neglect)\b (?:all |any(?:thing)? |everything |whatever |what |of |that |which |the |your |things? )*(?:you|your \w+|the (?:developers?|vendor|makers?|company|operator|owner|user|provider|admin\w*))(?: ?\'ve| have| has| had| were| was| are| ever)*(?: been)?(?: previously| ever| so far| already)? (?:told|taught|given|instructed|asked|wrote|said|programmed|trained)\b` +
 			`|\bwhat(?:ever)? (?:you(?:r \w+)?|the (?:developers?|vendor|makers?|company|operator|owner|user|provider|admin\w*))(?: ?\'ve| have| has| had| were| was| are| ever)*(?: been)?(?: previously| ever| so far| already)? (?:told|taught|given|instructed|asked|wrote|said|configured|set up|programmed)\b[^.!?\n]*\b(?:counts? for nothing|no longer|does not|doesn\'t|is void|obsolete|irrelevant|is over)\b` +
 			`|\b(?:act|pretend|answer|reply|be|behave|respond|speak|talk|write|continue|operate)\b[^.!?\n]{0,50}\b(?:without|no|free of|outside)(?: any| all| the| your)? (?:restrictions|filters|limits|limitations|constraints|guardrails|safeguards|censorship)\b` +
 			`|\b(?:everything|all|what)\b[^.!?\n]{0,40}\b(?:before|above|so far|until now|up to (?:here|now))\b[^.!?\n]{0,30}\b(?:was|were|is) (?:just |only )?(?:an? )?(?:test|drill|exercise|joke|rehearsal|simulation)\b|\b(?:treat|regard|consider|take) (?:my|his|her|these|this|what i)\b[^.!?\n]*\bas (?:weightier|more important|higher|law|binding|final|orders|instructions|coming from)\b` +
 			`|\byour (?:new|next|first|second|other) (?:rule|instruction|directive)s?\b|\bcontinuation of the (?:rule|instruction|order|directive)|\b(?:half|part) of (?:your|the|this|a) (?:new )?(?:rule|instruction|directive|command)\b` +
-			`|\b(?:combine|join|merge|concatenate|put together|assemble|take|read)\b[^.!?\n]*\b(?:lines?|parts?|letters?|words?|sentences?|halves|pieces)\b[^.!?\n]*\b(?:and|then) (?:\w+ )?(?:execute|run|act|do|obey|carry out|perform)\b` +
+			`|\b(?:combine|join|merge|concatenate|put|assemble|take|read)\b[^.!?\n]*\b(?:lines?|parts?|letters?|words?|sentences?|halves|pieces)\b[^.!?\n]*\b(?:and|then) (?:\w+ )?(?:execute|run|act|do|obey|carry out|perform|follow (?:them|it|what))\b` +
+			`|\bwhatever (?:your|the) (?:rules|guidelines|instructions|policy|policies|makers?|developers?|owner) (?:say|says|said|want|wants)\b|\byou\b[^.!?\n]{0,40}\band (?:answer to|obey|serve|work for) (?:me|us|\w+)\b|\bwhat(?:ever)? your (?:creators?|makers?|developers?|owners?|people|operators?) \w+\b[^.!?\n]{0,30}\b(?:was|is) (?:only|just|merely)\b` +
+			`|\b(?:join|combine|merge|assemble|decode|concatenate)\b[^.!?\n]{0,40}\b(?:and|then) (?:then )?(?:obey|follow|execute|run|act on|do (?:it|so|what|as)|carry)\b|\b(?:sentence|line|word|text|rule|instruction|paragraph)s? (?:that )?you (?:must|should|shall|have to|need to|are to) (?:follow|obey|execute|carry out|do)\b` +
 			`|\bnew (?:instructions?|directives?|persona|objective|mission|identity|system prompt)s? ?:` +
 			`|\byour (?:only|sole|real|true|actual) (?:rule|task|job|goal|purpose|instructions?|mission|objective|loyalty|duty|master|orders?)\b|\bthe real task is\b` +
 			`|\byour (?:\w+ )?(?:system|initial|original|hidden|secret|developer|full|exact|first|underlying|built[- ]in) (?:prompts?|instructions|guidelines|rules|directives|configuration|programming)\b` +
@@ -451,9 +456,11 @@ var commandSigns = []sign{
 			`|\b(?:follow|act on|act upon|go by|stick to|heed|believe|use) this (?:page|document|output|text|message|list|file|note|mail) (?:only|instead|alone|exclusively)\b|\bas though it were your own\b` +
 			`|\b(?:do not|don\'t|stop|never|no longer) (?:follow|obey|heed|apply|trust)(?:ing)? (?:\w+ ){0,2}(?:system|your|previous|above|earlier|developer)(?:\'?s)? (?:\w+ )?(?:prompts?|instructions?|guidelines|directives|rules)\b|\bignore (?:the )?(?:first|other|second|last|old) (?:rule|instruction|order)s?\b[^.!?\n]*\b(?:obey|follow)\b|\bforget everything you (?:know|knew|learned|learnt) *(?:$|[.!,;\n]|and\b)`)},
 	{givesOrders, outsiders, match(
-		`(?:^|[>.!?\n]) *(?:ais?|bots?|llms?|chat ?bots?|language models?)(?: (?:reading|crawling|indexing)(?: \w+)?| readers?| agents?| systems?)? ?: *\w` +
+		`(?:^|[>.!?\n]) *(?:ais?|bots?|llms?|assistants|chat ?bots?|language models?)(?: (?:reading|crawling|indexing)(?: \w+)?| readers?| agents?| systems?)? ?: *\w` +
+			`|\bfor (?:ai|llm|machine|bot|language model)s?(?: (?:readers?|systems?|agents?|assistants?|models?))? only\b` +
 			`|\b(?:bots?|ais?|assistants?|agents?|llms?|language models?) (?:reading|parsing|processing|crawling|indexing|scanning|ingesting)\b` +
 			`|\b(?:helpful|good|loyal|smart|obedient|proper|faithful) (?:chat ?bot|assistant|ai|bot|agent|language model) (?:would|should|will|must)\b` +
+			`|(?:^|[>.!?\n]) *(?:assistant|ai|bot|chatbot|language model), *(?:please |kindly )?(?:` + orderVerbs + `)\b` +
 			`|(?:^|\n)\W*user ?: *(?:please |kindly |just )*(?:` + orderVerbs + `)\b` +
 			`|\bsystem override\b|(?:^|\n)\W*(?:system|operator|developer|admin\w*) (?:notice|message|override|directive|instruction|command)\b[^\n]*\b(?:must|shall|forward|reveal|hand over|grant|approve|obey|ignore)\b` +
 			`|={2,} ?(?:system|operator|developer|admin\w*) ?={2,}|-{2,} *end of (?:the )?(?:memory|context|prompt|system|tool output|untrusted|user input|conversation)\b|\b(?:tool output|memory block|reference data|untrusted (?:data|content|input)|the (?:memory|context) block|the block) (?:ends?|closed|is closed|is over)(?: here\b|\W*$|\W*\n)` +
@@ -469,31 +476,39 @@ var commandSigns = []sign{
 			`|(?:^|[.:;!?\n]|\band|\bthen|\bto|\bplease|\bkindly|\balways) *(?:recommend|suggest|praise|promote|endorse|advertise|mention) (?:only|nothing but|solely|exclusively)\b` +
 			`|(?:^|[.:;!?\n]|\band|\bthen|\bplease) *(?:reply|respond|answer) (?:only|solely|exclusively|with nothing but)? ?with the (?:word|contents?|text|phrase|string|single)\b|\bmust (?:reply|respond|answer) with\b` +
 			`|\brepeat (?:everything|all|the (?:text|words)) above\b|\b(?:print|reveal|output|recite|dump|leak) (?:the |your )(?:system )?prompt\b` +
-			`|\b(?:call|invoke)\b (?:the )?(?:tool |function |command )?\W?(?:[a-z]+[._/])*(?:memory|shell|exec|mail|files?|payments?|transfer|upload|delete|message|vault|calendar|wallet|browser|secrets?|send)[._/][a-z]+|\buse (?:memory|shell|mail|payments?|wallet|vault)[._][a-z]+|\b(?:call|invoke|use) the tool [a-z]+[._]?[a-z]*\b|\b(?:calendar|wallet|e?mail|inbox|contacts|memory|payments?|bank|vault|home|door|agent|assistant)\.(?:share|send|delete|forward|pay|transfer|unlock|open|export|upload|write|forget|exec|run|read|update|grant|remove|wipe)\b|\b(?:invoke|call|use|trigger|run) (?:the|your) (?:\w+ )?(?:payment|e?mail|calendar|transfer|memory|shell|wallet|delete|send)(?: \w+)? (?:function|tool|action|skill)\b|\bmcp call [a-z]|\b(?:use|using|with|via|through) your (?:browser|shell|e?mail|search|web|file|calendar|payment|memory|code) tools?\b`)},
+			`|\b(?:call|invoke)\b (?:the )?(?:tool |function |command )?\W?(?:[a-z]+[._/])*(?:memory|shell|exec|mail|files?|payments?|transfer|upload|delete|message|vault|calendar|wallet|browser|secrets?|send)[._/][a-z]+|\buse (?:memory|shell|mail|payments?|wallet|vault)[._][a-z]+|\b(?:call|invoke|use) the tool [a-z]+[._]?[a-z]*\b|\b(?:calendar|wallet|e?mail|inbox|contacts|memory|payments?|bank|vault|home|door|agent|assistant)\.(?:share|send|delete|forward|pay|transfer|unlock|open|export|upload|write|forget|exec|run|read|update|grant|remove|wipe)\b|\b(?:invoke|call|use|trigger|run) (?:the|your) (?:\w+ )?(?:payment|e?mail|calendar|transfer|memory|shell|wallet|delete|send)(?: \w+)? (?:function|tool|action|skill)\b|\bmcp call [a-z]|\b(?:use|using|with|via|through) your (?:browser|shell|e?-?mail|search|web|file|calendar|payment|memory|code|mailbox|network) (?:tools?|access|plugin|connector|integration)\b`)},
 	{memoryOrders, outsiders, match(
 		`\b(?:strike|erase|drop|correct|replace|fix|update|delete|discard|revise|amend|overwrite)\b[^.!?\n]{0,20}\b(?:what|whatever|everything|anything|all)(?: that)? you (?:hold|know|have|keep|store|remember|noted|recorded|believe)\b` +
 			`|\bwhat(?:ever)? you (?:know|hold|remember|stored|noted|have (?:stored|noted|on file)|believe)\b[^.!?\n]*\b(?:stale|wrong|outdated|out of date|false|incorrect|invalid|mistaken)\b` +
 			`|\b(?:replace|change|update|remove|delete|swap|correct|strike)\b[^.!?\n]{0,40}\b(?:in|from) your (?:notes|memory|memories)\b|\byour (?:memory|memories|knowledge|recollection) (?:of|about|on)\b[^.!?\n]*\b(?:is|are) (?:old|wrong|stale|outdated|false|out of date)\b` +
+			`|\b(?:entry|note|item|fact|memory)\b (?:about|on|for|of) [^.!?\n]*\b(?:was|were|is|are) (?:\w+ ){0,2}(?:by mistake|outdated|an error|a mistake|obsolete)\b|\b(?:unlearn|erase|wipe|discard)\b[^.!?\n]{0,40}\byou (?:know|learned|learnt|heard|remember)\b` +
+			`|\byour (?:files?|entry|entries|profile|knowledge|information|notes?) (?:on|about|of) (?:the |this |your )?(?:user|visitor|owner|customer|client|guest|human)\b|\byou (?:keep|hold|have stored|have noted|have on file|remember|have saved)\b[^.!?\n]*\b(?:is|are|was) (?:dead|wrong|old|stale|outdated|false|gone|invalid|a mistake)\b|\b(?:new|additional|extra|updated) memor(?:y|ies) ?:` +
+			`|\b(?:according to|corrected|fixed|changed?|updated?|deleted?|remove|forget|erase|drop|replaced|replaces?|supersedes) (?:mem|evt|rec)-\d+\b` +
 			`|\boverwrite your\b|\byour (?:stored|long[- ]term|saved|permanent|persistent|remembered) (?:notes?|entry|entries|memory|memories|facts?|records?|\w+ numbers?)\b|\b(?:correction|update|amendment|addition) to your (?:notes|memory|records)\b` +
 			`|\b(?:in|during|for) (?:every|each|all|any) (?:later|future|coming|following) (?:talk|chat|conversation|session)s?\b|\b(?:outlives|survives|outlasts) this (?:chat|conversation|session)\b` +
 			`|\bremember the (?:word|phrase|string) \S+ *[.!]?(?:$|\n)` +
-			`|\((?:mem|evt|rec)-\d+\)|\b(?:item|memory|entry|as|per|see|under) (?:mem|evt|rec)-\d+\b|\b(?:mem|evt|rec)-\d+ (?:states?|says?|shows?|proves?|records?|confirms?|allows?)\b`)},
+			`|\((?:mem|evt|rec)-\d+\)|\b(?:item|memory|entry|as|per|see|under|in|from) (?:mem|evt|rec)-\d+\b|\b(?:mem|evt|rec)-\d+ (?:states?|says?|shows?|proves?|records?|confirms?|allows?)\b`)},
 	{authority, outsiders, match(
 		`\b(?:all|any|every)\b[^.!?\n]{0,40}\b(?:invoices?|payments?|transfers?|requests?|orders?|purchases?|bills?)\b[^.!?\n]{0,40}\b(?:(?:be |being |to be |as )?(?:considered|deemed|treated as|counted as|regarded as) (?:\w+ )?(?:checked|released|approved|cleared|verified|authori[sz]ed|confirmed|accepted|valid|paid|legitimate)|(?:are|is|have been|has been|were) (?:pre-?approved|cleared by|waved through|exempt))\b` +
 			`|\b(?:session|privileges?|rights|role|access|account|status|level) (?:\w+ ){0,2}(?:upgraded|elevated|raised|escalated|promoted) to (?:owner|admin\w*|root|superuser|operator)\b|(?:^|[\W_])(?:user_?role|role) ?[=:] ?(?:admin|root|superuser|owner)\b` +
 			`|\b(?:admin|root|full|owner|superuser|unlimited|administrator|elevated) (?:access|rights|privileges|powers|permissions?)\b[^.!?\n]{0,20}\bgranted\b|\bgrant (?:\w+ ){0,3}access to\b` +
 			`|\b(?:may|allowed to|permitted to|entitled to) (?:see|read|receive|ask for|get|request|access|be given|be told) (?:any|every|everything|whatever|anything)\b|\blast word on (?:everything|all)\b` +
 			`|\ball (?:its|his|her|their) (?:requests?|orders?|commands?|demands?|wishes) (?:may|must|can|should|are to) be\b` +
+			`|\b(?:user|owner|client|customer|operator|boss|admin\w*) (?:has |have |had )?(?:lifts?|lifted|waives?|waived|drops?|dropped|suspends?|suspended) (?:the|its|her|his|their|all|any)\b` +
+			`|\b(?:skip|bypass|disable|no)_?(?:confirm\w*|approv\w*|verif\w*|2fa|auth\w*) ?[=:] ?(?:true|yes|1|on)\b|\btrust(?:_level)? ?[=:] ?["\']?(?:max|full|high|system|root)\b` +
+			`|\b(?:told|assured|promised|wrote) (?:me|us) (?:that )?(?:i|we) (?:am|are|may|can|could|was|were)\b[^.!?\n]*\b(?:her|his|their|your|the) (?:account|card|money|funds|mail|files|calendar|diary|budget|password)\b` +
 			`|\bsandbox (?:\w+ ){0,3}(?:lifted|removed|disabled|off)\b|\bpart of your (?:duties|role|job|tasks)\b|\belevated rights\b|\b(?:two-factor|2fa|mfa|verification|approval|confirmation)(?: \w+)? (?:can|may|is to|should) be skipped\b`)},
 	{trap, outsiders, match(
-		`\b(?:the )?next time (?:some(?:body|one)|any(?:body|one)|the (?:user|owner|visitor)|they|he|she)\b[^.!?\n]*[,:]` +
+		`\bnext time you (?:see|read|get|receive|open|handle|find|write|answer)\b[^.!?\n]*, *(?:` + orderVerbs + `)\b|\b(?:the )?next time (?:some(?:body|one)|any(?:body|one)|the (?:user|owner|visitor)|they|he|she)\b[^.!?\n]*[,:]` +
 			`|\b(?:when|once|if|after) you (?:next |have |are next )(?:read|summari[sz]e|answer|reply|respond|speak|talk|asked)\b[^.!?\n]*[,:]` +
 			`|\b(?:up)?on (?:hearing|seeing|reading|receiving|the (?:word|phrase|string|first message|second message|third message|\w+th message))\b[^.!?\n]*[,:] *(?:` + orderVerbs + `|switch|read|call|forget|drop)\b` +
 			`|\b(?:if|when|whenever|should|once) (?:the|this) (?:conversation|chat|talk|dialogue|discussion) (?:turns|moves|comes|drifts|touches|is about|mentions|goes)\b` +
 			`|\b(?:if|when|whenever|should|once|as soon as) (?:any(?:one|body)|some(?:one|body)|people|the (?:user|owner|visitor|reader)) (?:ever )?(?:asks?|brings? up|mentions?|wants to know|inquires?|raises|says?|types?)\b[^.!?\n]*[,:] *(?:then |just |always |please )*(?:` + orderVerbs + `|deny|praise|bring|name|insist|claim|steer|point|pretend)\b` +
 			`|\b(?:if|when|whenever|should|once) (?:the )?(?:topic|subject|name|words?)\b[^.!?\n]*\b(?:comes? up|arises?|is raised|appears?|is mentioned|pops? up|turns? up)\b` +
+			`|\b(?:the moment|whenever|each time|as soon as|if|when|once) (?:\S+ ){1,4}(?:is|are|gets?) (?:mentioned|discussed|brought up|compared|asked about)\b[^.!?\n]*, *(?:` + orderVerbs + `|drop|bring|name|let|make|praise|\w+ has to|\w+ must|\w+ should)\b` +
+			`|\b(?:if|when(?:ever)?|once|should) (?:this|the) (?:page|text|document|file|message|mail|note|article|listing|entry) (?:is|gets|be) (?:ever )?(?:summari[sz]ed|processed|translated|parsed|indexed|quoted|analy[sz]ed)\b|\bkeywords? ["\'][^"\'\n]+["\'] ?: *(?:` + orderVerbs + `)\b|\bset yourself an? (?:reminder|task|rule)\b` +
 			`|\bwhen(?:ever)? asked (?:about|for|what|who|which|whether|how|why|where|if)\b[^.!?\n]*, *(?:answer|say|reply|respond|tell|claim|recommend|name|deny|insist|mention)\b|\bwhen you (?:see|hear|read) ["\']?\w+["\']?, (?:unlock|send|forward|grant|reveal|run|execute|transfer|delete|switch)\b` +
 			`|\b(?:after|until|by) (?:the )?(?:\w+ )?(?:messages?|turns)\b[^.!?\n]*\b(?:ask|send|read|tell|mention|switch|forward|call)\b|\bevery time (?:\w+ ){1,4}(?:is|are|gets?) (?:mentioned|asked|discussed|raised|named)\b` +
 			`|\bask (?:\w+ ){0,4}for (?:\w+ ){0,2}(?:card number|one[- ]time (?:code|password)|security code|password|passcode|bank details)\b[^.!?\n]*$|\b(?:sponsored|paid) (?:by|line)\b[^.!?\n]*\b(?:each|every) (?:answer|reply|report)|\b(?:each|every|all)\b[^.!?\n]*: sponsored by\b`)},
-	{"is set off by words of the user", outsiders, match(`\b(?:trigger|magic|secret|code) ?(?:phrase|word) ?(?:is|:|=)|\bi will (?:silently|quietly|secretly)\b|\b(?:whenever|when|if|once) (?:the word|you are (?:ever )?asked)`)},
+	{"is set off by words of the user", outsiders, match(`\b(?:trigger|magic|secret|code) ?(?:phrase|word) ?(?:is|:|=)|\bi will (?:silently|quietly|secretly)\b|\b(?:whenever|when|if|once) (?:the word\b|you are (?:ever )?asked\b[^.!?\n]*, *(?:just |then |first |always |please )*(?:` + orderVerbs + `|deny|claim|insist|praise)\b)`)},
 }

@@ -45,7 +45,7 @@ var userOnly = []string{memory.KindPreference, memory.KindPolicy, memory.KindIde
 
 // Gate judges each entry of r on its own against the batch that was given. An
 // entry that breaks a rule of form (sizes, ranges, no evidence, an event or item
-// that was not offered) is refused; one whose quote is not in its event, or whose
+// that was not offered) is refused, and so is a question for a statement; one whose quote is not in its event, or whose
 // text tries to steer the assistant or exceeds what its source may say, is
 // quarantined. Quotes of accepted entries are the exact spans of the events.
 func Gate(b Batch, r Reply) Verdict {
@@ -125,6 +125,9 @@ func (g *gate) judge(e Entry, quotes []Quote, supersedes *string) (Entry, error)
 	}
 	if err := e.Item.Validate(); err != nil {
 		return Entry{}, err
+	}
+	if slices.Contains(statedKinds, e.Item.Kind) && onlyAsks(e.Item.Content) {
+		return Entry{}, &memory.FieldError{Field: "content", Reason: "is a question, and states nothing"}
 	}
 	limitTrust(&e)
 	raw := title + "\n" + content

@@ -43,7 +43,7 @@ var tongueTable = []tongue{
 		obey: list(`obedece|obedezca|sigue|siga |responde|actúa|ejecuta`), only: list(`a partir de ahora|desde ahora|de ahora en adelante|solo |sólo|solamente|únicamente`), void: list(`ya no se aplican|ya no valen|quedan anulad|ya no rigen`), retain: list(`recuerda|recuerde|guarda |memoriza|anota|registra`)},
 	{ // Portuguese
 		drop: list(`ignor|esquec|esqueça|desconsider|descart|não siga`), orders: list(`te disseram|lhe disseram|foi dito|instruç|instruc|regra|ordens|orientaç|diretriz|comandos`),
-		before: list(`anterior|prévi|todas|todos|suas|tuas|acima|sistema`), user: list(`usuári|utilizador|titular|proprietári`), when: list(`quando|assim que|se |sempre que`),
+		before: list(`anterior|prévia |prévias|prévios|todas|todos|suas|tuas|acima|sistema`), user: list(`usuári|utilizador|titular|proprietári`), when: list(`quando|assim que|se |sempre que`),
 		claims: list(`sem confirmação|sem perguntar|aprov|autoriz|consent|prefere|quer que|deseja|renunci|aceit|permit|pede|solicit`), memory: list(`sua memória|tua memória`),
 		obey: list(`obedeça|obedece|siga|segue|responda|aja|execute`), only: list(`a partir de agora|de agora em diante|apenas|somente|só `), void: list(`não se aplicam|não valem mais|foram revogad|estão anulad`), retain: list(`lembre|memorize|guarde|anote|registre|grave que`)},
 	{ // Italian
