@@ -164,7 +164,7 @@ func (s *Store) readPostings(ctx context.Context, tx *sql.Tx, snap *snapshot, c 
 	if keep {
 		lists, keep = s.kept.Get(snap, int(c), terms)
 	}
-	if err := countTerms(ctx, tx, c, terms, lists); err != nil {
+	if err := countTerms(ctx, tx, c, terms, lists, snap.passages.len()); err != nil {
 		return nil, err
 	}
 	skip, _ := s.choose(lists)
@@ -194,8 +194,13 @@ func (s *Store) readPostings(ctx context.Context, tx *sql.Tx, snap *snapshot, c 
 	return postingsOf(terms, lists, skip), nil
 }
 
-// countTerms fills in lists that are nil with how common their terms are.
-func countTerms(ctx context.Context, tx *sql.Tx, c column, terms []string, lists []*postings.List) error {
+// fewTokens is up to how often a term stands in all passages its list is read together
+// with its count: another query would take longer.
+const fewTokens = 1000
+
+// countTerms fills in lists that are nil with how common their terms are, and rare ones
+// with where they stand.
+func countTerms(ctx context.Context, tx *sql.Tx, c column, terms []string, lists []*postings.List, passages int) error {
 	var wanted []string
 	var into []int
 	for i, l := range lists {
@@ -204,13 +209,22 @@ func countTerms(ctx context.Context, tx *sql.Tx, c column, terms []string, lists
 			wanted, into = append(wanted, terms[i]), append(into, i)
 		}
 	}
-	return sqlite.EachOf(ctx, tx, "SELECT j.key, v.doc, v.cnt FROM json_each(?) j CROSS JOIN "+c.table()+"_rows v ON v.term = j.value", wanted, func(rows *sql.Rows) error {
-		var i, docs, count int
-		if err := rows.Scan(&i, &docs, &count); err != nil {
+	query := fmt.Sprintf(`SELECT j.key, v.doc, v.cnt, CASE WHEN v.cnt <= %d THEN (SELECT group_concat(doc, ' ') FROM %s_postings WHERE term = j.value) END
+		FROM json_each(?) j CROSS JOIN %[2]s_rows v ON v.term = j.value`, fewTokens, c.table())
+	return sqlite.EachOf(ctx, tx, query, wanted, func(rows *sql.Rows) error {
+		var i, rowsOf, tokens int
+		var docs sql.RawBytes
+		if err := rows.Scan(&i, &rowsOf, &tokens, &docs); err != nil {
 			return err
 		}
-		lists[into[i]].Rows, lists[into[i]].Tokens = docs, count
-		return nil
+		l := lists[into[i]]
+		if len(docs) == 0 {
+			l.Rows, l.Tokens = rowsOf, tokens
+			return nil
+		}
+		read, err := parseDocs(docs, passages)
+		*l = read
+		return err
 	})
 }
 

@@ -45,11 +45,11 @@ const (
 func (s *Store) Match(ctx context.Context, q text.Query, opts MatchOptions) ([]Match, error) {
 	var matches []Match
 	err := s.view(ctx, func(tx *sql.Tx) error {
-		best, err := s.rank(ctx, tx, q)
+		at, best, err := s.rank(ctx, tx, q)
 		if err != nil {
 			return err
 		}
-		matches, err = eligible(ctx, tx, best, opts)
+		matches, err = s.eligible(ctx, tx, at, best, opts)
 		return err
 	})
 	return matches, err
@@ -82,39 +82,47 @@ const (
 // table is the full-text table of the column.
 func (c termColumn) table() string { return [termColumns]string{"memory_fts", "memory_prefix"}[c] }
 
-// keptBytes is what the lists of rows that hold a term take at most in memory.
-const keptBytes = 2 << 20
+// What is kept in memory of a store.
+const (
+	keptBytes = 2 << 20 // of lists of rows that hold a term, at most
+	keptItems = 1024    // the items that were asked for last
+)
 
-// rank returns the best rows for a query, best first.
-func (s *Store) rank(ctx context.Context, tx *sql.Tx, q text.Query) ([]hit, error) {
+// itemAt names an item as it was at a state.
+type itemAt struct {
+	stamp
+	number int64
+}
+
+// rank returns the best rows for a query, best first, and the state that they are of.
+func (s *Store) rank(ctx context.Context, tx *sql.Tx, q text.Query) (at stamp, best []hit, err error) {
 	var rows int64
-	var at stamp
 	if err := tx.QueryRowContext(ctx, `SELECT (SELECT coalesce(max(number), 0) FROM memory_items), coalesce((SELECT applied_seq FROM state), 0), schema_version
 		FROM pragma_schema_version`).Scan(&rows, &at.applied, &at.schema); err != nil {
-		return nil, err
+		return at, nil, err
 	}
 	if of := s.kept.State(); of != at && (of.schema != at.schema || of.applied < at.applied) {
 		s.kept.Reset(at)
+		s.items.Purge()
 	}
 	if rows == 0 {
-		return nil, nil
+		return at, nil, nil
 	}
 	scores := make([]float64, rows+1)
 	if err := s.addScores(ctx, tx, at, fullColumn, q.Terms, 1, scores); err != nil {
-		return nil, err
+		return at, nil, err
 	}
 	if err := s.addScores(ctx, tx, at, prefixColumn, q.Prefixes, .5, scores); err != nil {
-		return nil, err
+		return at, nil, err
 	}
 	least := cut(scores, maxRanked)
-	var best []hit
 	for number, score := range scores {
 		if score >= least && score > 0 {
 			best = append(best, hit{int64(number), score})
 		}
 	}
 	slices.SortFunc(best, before)
-	return best[:min(len(best), maxRanked)], nil
+	return at, best[:min(len(best), maxRanked)], nil
 }
 
 // addScores adds to the score of each row that holds a term the term's weight,
@@ -122,7 +130,7 @@ func (s *Store) rank(ctx context.Context, tx *sql.Tx, q text.Query) ([]hit, erro
 // ten times as much, and weighs terms no better in a store of few items.
 func (s *Store) addScores(ctx context.Context, tx *sql.Tx, at stamp, c termColumn, terms []string, share float64, scores []float64) error {
 	lists, keep := s.kept.Get(at, int(c), terms)
-	if err := countRows(ctx, tx, c, terms, lists); err != nil {
+	if err := countRows(ctx, tx, c, terms, lists, len(scores)); err != nil {
 		return err
 	}
 	var known []int
@@ -162,8 +170,13 @@ func (s *Store) addScores(ctx context.Context, tx *sql.Tx, at stamp, c termColum
 	return nil
 }
 
-// countRows fills in lists that are nil with how many rows hold their terms.
-func countRows(ctx context.Context, tx *sql.Tx, c termColumn, terms []string, lists []*postings.List) error {
+// fewRows is up to how many rows the list of a term is read together with its count:
+// another query would take longer.
+const fewRows = 1000
+
+// countRows fills in lists that are nil with how many rows hold their terms, and rare
+// ones with which.
+func countRows(ctx context.Context, tx *sql.Tx, c termColumn, terms []string, lists []*postings.List, limit int) error {
 	var wanted []string
 	var into []*postings.List
 	for i, l := range lists {
@@ -172,13 +185,22 @@ func countRows(ctx context.Context, tx *sql.Tx, c termColumn, terms []string, li
 			wanted, into = append(wanted, terms[i]), append(into, lists[i])
 		}
 	}
-	return sqlite.EachOf(ctx, tx, `SELECT j.key, v.doc FROM json_each(?) j CROSS JOIN `+c.table()+`_terms v ON v.term = j.value`, wanted, func(rows *sql.Rows) error {
+	query := fmt.Sprintf(`SELECT j.key, v.doc, CASE WHEN v.cnt <= %d THEN (SELECT group_concat(doc) FROM %s_places WHERE term = j.value) END
+		FROM json_each(?) j CROSS JOIN %[2]s_terms v ON v.term = j.value`, fewRows, c.table())
+	return sqlite.EachOf(ctx, tx, query, wanted, func(rows *sql.Rows) error {
 		var i, docs int
-		if err := rows.Scan(&i, &docs); err != nil {
+		var places sql.RawBytes
+		if err := rows.Scan(&i, &docs, &places); err != nil {
 			return err
 		}
-		*into[i] = postings.List{Rows: docs, CountsOnly: true}
-		return nil
+		if len(places) == 0 {
+			*into[i] = postings.List{Rows: docs, CountsOnly: true}
+			return nil
+		}
+		l, err := parseRows(places, limit)
+		l.Rows = docs
+		*into[i] = l
+		return err
 	})
 }
 
@@ -232,44 +254,66 @@ func idf(all, some int64) float64 {
 	return math.Log1p((float64(max(all-some, 0)) + .5) / (float64(some) + .5))
 }
 
-// eligible returns the first items of a ranking that have the properties wanted.
-func eligible(ctx context.Context, tx *sql.Tx, ranking []hit, opts MatchOptions) ([]Match, error) {
+// eligible returns the first items of a ranking, which is of a state, that have the
+// properties wanted.
+func (s *Store) eligible(ctx context.Context, tx *sql.Tx, at stamp, ranking []hit, opts MatchOptions) ([]Match, error) {
 	if len(opts.Statuses) == 0 {
 		opts.Statuses = []memory.Status{memory.Active}
 	}
-	statuses, err := json.Marshal(opts.Statuses)
+	limit := cmp.Or(opts.Limit, defaultLimit)
+	var matches []Match
+	for len(ranking) > 0 && len(matches) < limit { // most items have the properties
+		some := ranking[:min(len(ranking), limit-len(matches))]
+		ranking = ranking[len(some):]
+		items, err := s.itemsAt(ctx, tx, at, some)
+		if err != nil {
+			return nil, err
+		}
+		for i, it := range items {
+			if it.Importance >= opts.MinImportance && slices.Contains(opts.Statuses, it.Status) {
+				matches = append(matches, Match{Item: it, Score: some[i].score})
+			}
+		}
+	}
+	return matches, nil
+}
+
+// itemsAt returns the items of a ranking, in its order: those that are kept, and the
+// others from the database, which is at that state.
+func (s *Store) itemsAt(ctx context.Context, tx *sql.Tx, at stamp, ranking []hit) ([]memory.Item, error) {
+	items := make([]memory.Item, len(ranking))
+	var missing []int64
+	place := map[int64]int{}
+	for i, h := range ranking {
+		var known bool
+		if items[i], known = s.items.Get(itemAt{at, h.number}); !known {
+			missing, place[h.number] = append(missing, h.number), i
+		}
+	}
+	if len(missing) == 0 {
+		return items, nil
+	}
+	list, err := json.Marshal(missing)
 	if err != nil {
 		return nil, err
 	}
-	limit := cmp.Or(opts.Limit, defaultLimit)
-	var matches []Match
-	// Most items have the properties: each round looks at a few more than are wanted yet,
-	// not at all.
-	for len(ranking) > 0 && len(matches) < limit {
-		some := ranking[:min(len(ranking), 2*(limit-len(matches)))]
-		ranking = ranking[len(some):]
-		score := make(map[string]hit, len(some))
-		numbers := make([]int64, len(some))
-		for i, h := range some {
-			numbers[i], score[handleOf(h.number)] = h.number, h
-		}
-		list, err := json.Marshal(numbers)
-		if err != nil {
-			return nil, err
-		}
-		items, err := loadItems(ctx, tx, `WHERE number IN (SELECT j.value FROM json_each(?) j CROSS JOIN memory_items i ON i.number = j.value
-			WHERE i.importance >= ? AND i.status IN (SELECT value FROM json_each(?)) ORDER BY j.key LIMIT ?)`,
-			string(list), opts.MinImportance, string(statuses), limit-len(matches))
-		if err != nil {
-			return nil, err
-		}
-		first := len(matches)
-		for _, it := range items {
-			matches = append(matches, Match{Item: it, Score: score[it.Handle].score})
-		}
-		slices.SortFunc(matches[first:], func(a, b Match) int { return before(score[a.Item.Handle], score[b.Item.Handle]) })
+	loaded, err := loadItems(ctx, tx, `WHERE number IN (SELECT value FROM json_each(?))`, string(list))
+	if err != nil {
+		return nil, err
 	}
-	return matches, nil
+	if len(loaded) != len(missing) {
+		return nil, damaged("the full-text index")
+	}
+	for _, it := range loaded {
+		number, err := numberOf(it.Handle)
+		if err != nil {
+			return nil, err
+		}
+		it.Evidence, it.Verify = slices.Clip(it.Evidence), slices.Clip(it.Verify) // who appends gets a copy
+		items[place[number]] = it
+		s.items.Add(itemAt{at, number}, it)
+	}
+	return items, nil
 }
 
 // Related returns at most limit active items that texts may repeat or replace,
@@ -282,12 +326,14 @@ func (s *Store) Related(ctx context.Context, texts []string, limit int) ([]memor
 		if err != nil || len(related) <= limit {
 			return err
 		}
+		var at stamp
 		merit := map[int64]float64{} // the sum of 1/rank over texts
 		for _, t := range texts {
-			ranking, err := s.rank(ctx, tx, text.ParseQuery(t, text.Options{}))
+			state, ranking, err := s.rank(ctx, tx, text.ParseQuery(t, text.Options{}))
 			if err != nil {
 				return err
 			}
+			at = state
 			for i, h := range ranking[:min(limit, len(ranking))] {
 				merit[h.number] += 1 / float64(i+1)
 			}
@@ -297,7 +343,7 @@ func (s *Store) Related(ctx context.Context, texts []string, limit int) ([]memor
 			ranking = append(ranking, hit{number, score})
 		}
 		slices.SortFunc(ranking, before)
-		matches, err := eligible(ctx, tx, ranking, MatchOptions{Limit: limit})
+		matches, err := s.eligible(ctx, tx, at, ranking, MatchOptions{Limit: limit})
 		related = related[:0]
 		for _, m := range matches {
 			related = append(related, m.Item)

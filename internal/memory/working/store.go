@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/rs/zerolog"
 
 	"github.com/openclawssy/openclawssy/internal/memory"
@@ -97,6 +98,7 @@ type Store struct {
 	damaged  atomic.Bool            // damage was met: to be closed, and opened anew
 	behind   atomic.Pointer[string] // why the log could not be applied to its end; nil if it was
 	kept     *postings.Keeper[stamp]
+	items    *lru.Cache[itemAt, memory.Item] // what they share with callers nobody changes
 }
 
 // Open opens the store in an agent's memory directory for reading and writing,
@@ -160,7 +162,11 @@ func OpenReader(ctx context.Context, dir string, agent memory.AgentID, log reade
 }
 
 func newStore(dir string, opts Options) *Store {
-	return &Store{opts: opts, events: opts.Log, dir: dir, changing: make(chan struct{}, 1), kept: postings.NewKeeper[stamp](int(termColumns), keptBytes),
+	items, err := lru.New[itemAt, memory.Item](keptItems)
+	if err != nil {
+		panic(err) // it refuses only sizes below 1
+	}
+	return &Store{opts: opts, items: items, events: opts.Log, dir: dir, changing: make(chan struct{}, 1), kept: postings.NewKeeper[stamp](int(termColumns), keptBytes),
 		lock:    flock.New(filepath.Join(dir, lockName), flock.SetPermissions(0o600)),
 		present: flock.New(filepath.Join(dir, OpenName), flock.SetPermissions(0o600))}
 }
