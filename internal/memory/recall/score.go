@@ -115,7 +115,6 @@ type scratch struct {
 	touched  []bool    // sessions that hold a main term
 
 	counts []uint32 // of a term in each session; 0 between terms
-	some   [256]postings.Posting
 	marks  []uint64
 	shares [1 << sharesBits]keptShare // of one question
 }
@@ -188,11 +187,14 @@ func newScorer(h *archive.Hits, q text.Query, mainOnly bool) *scorer {
 		s.idf[i] = weight(p, h.Len())
 		s.idfSum += s.idf[i]
 	}
+	wait := func() {}
+	if !mainOnly {
+		wait = beside(func() { s.addPrefixes(mean) })
+	}
 	s.addWords(mean, sessionMean)
+	wait()
 	if mainOnly {
 		clear(s.sessions)
-	} else {
-		s.addPrefixes(mean)
 	}
 	s.rest, s.ownWords = s.mostRest(), wWords
 	if s.named >= 0 {
@@ -263,6 +265,7 @@ func saturationsOf(p archive.Postings, share, mean float64, table *[tabled]float
 func (s *scorer) addWords(mean, sessionMean float64) {
 	most := highest(s.hits.Main, s.hits.Len())
 	var table [tabled]float32
+	var some [256]postings.Posting
 	var sessions []uint32 // those that hold a term
 	for i, p := range s.hits.Main {
 		adds := saturationsOf(p, s.idf[i]/most, mean, &table)
@@ -270,7 +273,7 @@ func (s *scorer) addWords(mean, sessionMean float64) {
 		var in, count uint32 // the session of the passages just before, and how often the term stands in them
 		sessions = sessions[:0]
 		r := p.Reader()
-		for list := r.Next(s.some[:]); len(list) > 0; list = r.Next(s.some[:]) {
+		for list := r.Next(some[:]); len(list) > 0; list = r.Next(some[:]) {
 			for _, x := range list {
 				at := x.N - 1
 				held[x.N] |= bit
@@ -319,10 +322,11 @@ func (s *scorer) count(session, times uint32, holders []uint32) []uint32 {
 func (s *scorer) addPrefixes(mean float64) {
 	most := highest(s.hits.Prefix, s.hits.Len())
 	var table [tabled]float32
+	var some [256]postings.Posting
 	for _, p := range s.hits.Prefix {
 		adds := saturationsOf(p, weight(p, s.hits.Len())/most, mean, &table)
 		prefix, r := s.prefix, p.Reader()
-		for list := r.Next(s.some[:]); len(list) > 0; list = r.Next(s.some[:]) {
+		for list := r.Next(some[:]); len(list) > 0; list = r.Next(some[:]) {
 			for _, x := range list {
 				prefix[x.N] += adds.of(x.Count, s.Words[x.N-1])
 			}
