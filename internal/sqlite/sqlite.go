@@ -308,20 +308,21 @@ func (d *DB) alone(ctx context.Context, do func(*sql.Conn) error) (err error) {
 
 // How Fold waits for readers.
 const (
-	foldWithin = 30 * time.Second      // in all
+	foldWithin = 30 * time.Second      // in all, unless the context is Patient
 	foldStep   = 20 * time.Millisecond // at first, and twice as long each time
-	foldMost   = time.Second           // at once: no writer gets in meanwhile
+	foldMost   = 2 * time.Second       // at once: no writer gets in meanwhile
 	foldPause  = 50 * time.Millisecond // between two tries, for writers
 )
 
 // Fold brings the write-ahead log into the file and empties it, so that no earlier
 // state of a page is left in it. ErrUnavailable where somebody goes on reading one,
-// for half a minute.
+// for half a minute, or as long as ctx is Patient.
 func (d *DB) Fold(ctx context.Context) error {
 	if d.writer == nil {
 		return memory.Errorf(memory.ErrUnavailable, "%s is open for reading only", d.path)
 	}
-	patience, cancel := context.WithTimeout(ctx, foldWithin)
+	p, _ := ctx.Value(patienceKey{}).(patience)
+	patience, cancel := context.WithTimeout(ctx, max(p.length, foldWithin))
 	defer cancel()
 	for wait := foldStep; ; wait = min(2*wait, foldMost) {
 		folded, err := d.foldOnce(ctx, wait)
