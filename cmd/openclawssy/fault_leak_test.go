@@ -80,7 +80,7 @@ func TestFaultF15(t *testing.T) {
 	packages := raced[:max(1, min(len(raced), r.N(len(raced))))]
 	// The detector sees what runs at the same time, and no more of it in a hundred
 	// random histories than in twenty: -short.
-	cmd := exec.Command("go", append([]string{"test", "-race", "-short", "-tags=sqlite_fts5"}, packages...)...)
+	cmd := exec.Command("go", append([]string{"test", "-race", "-short", "-timeout=25m", "-tags=sqlite_fts5"}, packages...)...)
 	cmd.Dir = "../.."
 	cmd.Env = append(os.Environ(), "TMPDIR="+fault.Dir(t)) // nothing of it is to survive a power cut
 	out, err := cmd.CombinedOutput()
