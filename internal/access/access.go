@@ -8,6 +8,7 @@ package access
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -74,11 +75,16 @@ func (t Token) Allow(right Right, agent memory.AgentID) error {
 	case t.May(right, agent):
 		return nil
 	case !t.Right.Includes(right):
-		return memory.WithHint(memory.Errorf(memory.ErrDenied, "the token may %s, and this asks for %s", t.Right, right),
-			"openclawssy token create --right "+string(right)+" makes one that may")
+		return t.Lacks(right)
 	}
 	return memory.WithHint(memory.Errorf(memory.ErrDenied, "the token is not for agent %s", agent),
-		"openclawssy token create --for "+string(agent)+" makes one that is")
+		fmt.Sprintf("openclawssy token create --name NAME --right %s --for %s makes one that is", right, agent))
+}
+
+// Lacks returns the ErrDenied of a token whose right does not include another.
+func (t Token) Lacks(right Right) error {
+	return memory.WithHint(memory.Errorf(memory.ErrDenied, "the token may %s, and this asks for %s", t.Right, right),
+		"openclawssy token create --name NAME --right "+string(right)+" makes one that may")
 }
 
 // Agent returns the agent that a request is about where its address does not say:

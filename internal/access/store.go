@@ -74,7 +74,7 @@ func (s *Store) Check(text string) (Token, error) {
 	}
 	same := subtle.ConstantTimeCompare(hash, want) == 1
 	if !known || !same || have.Expires != nil && !s.now().Before(*have.Expires) {
-		return Token{}, memory.WithHint(memory.Errorf(memory.ErrDenied, "the token is not known, or no longer valid"), "openclawssy token create makes one")
+		return Token{}, memory.WithHint(memory.Errorf(memory.ErrDenied, "the token is not known, or no longer valid"), "openclawssy token create --name NAME makes one")
 	}
 	return have.Token, nil
 }

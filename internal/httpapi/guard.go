@@ -128,7 +128,7 @@ func (s *Server) isOrigin(origin string, r *http.Request) bool {
 func (s *Server) authenticate(r *http.Request) (access.Token, error) {
 	given := r.Header.Values("Authorization")
 	if len(given) == 0 {
-		return access.Token{}, memory.WithHint(memory.Errorf(memory.ErrDenied, "a token is needed"), "send Authorization: Bearer and a token; openclawssy token create makes one")
+		return access.Token{}, memory.WithHint(memory.Errorf(memory.ErrDenied, "a token is needed"), "send Authorization: Bearer and a token; openclawssy token create --name NAME makes one")
 	}
 	scheme, text, _ := strings.Cut(given[0], " ")
 	if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") {
@@ -153,9 +153,8 @@ func (s *Server) page(r *http.Request) http.Handler {
 // checked is a route behind its own conditions: the right, and a body in form.
 func (s *Server) checked(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !access.Caller(r.Context()).Right.Includes(rt.right) {
-			s.fail(w, memory.WithHint(memory.Errorf(memory.ErrDenied, "the token may not do this: it asks for the right to %s", rt.right),
-				"openclawssy token create --right "+string(rt.right)))
+		if caller := access.Caller(r.Context()); !caller.Right.Includes(rt.right) {
+			s.fail(w, caller.Lacks(rt.right))
 			return
 		}
 		if rt.body > 0 {

@@ -62,7 +62,7 @@ func faceOf(path string) string {
 // so are for a token of all agents.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) error {
 	if !access.Caller(r.Context()).Anywhere(access.Read) {
-		return memory.WithHint(memory.Errorf(memory.ErrDenied, "figures tell of all agents, and the token is for some"), "openclawssy token create --right read --name metrics")
+		return memory.WithHint(memory.Errorf(memory.ErrDenied, "figures tell of all agents, and the token is for some"), "openclawssy token create --name metrics --right read makes one for all")
 	}
 	s.bound(w)
 	promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
