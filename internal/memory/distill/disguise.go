@@ -72,7 +72,10 @@ func jumbled(plain string, own bool) bool {
 		backwards := []byte(form)
 		slices.Reverse(backwards)
 		for i, f := range []string{form, string(backwards), mirrored(form)} {
-			if own && i == 0 && at == 0 {
+			if own && i == 0 { // what stands there in plain words is not hidden
+				if at > 0 && (len(squeezed.FindAllString(f, -1)) > len(squeezed.FindAllString(forms[0], -1)) || misspelt(f) && !misspelt(forms[0])) {
+					return true
+				}
 				continue
 			}
 			if orders(f) || turned(f) || orders(strings.Replace(f, "ignore", "", 1)) || misspelt(f) {
