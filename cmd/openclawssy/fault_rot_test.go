@@ -54,7 +54,16 @@ func probe(ctx context.Context, home string) (probed, error) {
 	whole := func(raw json.RawMessage) string { return string(raw) }
 	ask("items", "memory.list", map[string]any{"status": "all", "limit": 0}, listed)
 	for _, q := range rotQuestions {
-		ask("search "+q, "memory.search", map[string]any{"text": q, "scope": "episodes"}, listed)
+		// An answer of words alone, because the machine was too busy to make the
+		// question's vector, says so: it is asked again.
+		hurried := true
+		for try := 0; hurried && try < 10; try++ {
+			hurried = false
+			ask("search "+q, "memory.search", map[string]any{"text": q, "scope": "episodes"}, func(raw json.RawMessage) string {
+				hurried = strings.Contains(string(raw), "not made in time")
+				return listed(raw)
+			})
+		}
 	}
 	ask("graph", "graph.export", struct{}{}, whole)
 	ask("jobs", "cron.list", struct{}{}, func(raw json.RawMessage) string {
