@@ -6,6 +6,7 @@ package intake
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,6 +31,7 @@ const (
 	maxRun    = 256 // bytes of a run's id
 	maxName   = 200 // bytes that are kept of a speaker's or a tool's name
 	maxText   = 1 << 20
+	maxMore   = 16 << 10 // of metadata, as JSON
 )
 
 // justNow is how long ago an event may be so that its conversation counts as one that
@@ -205,6 +207,9 @@ func (e Event) event(session string) (memory.Event, error) {
 		if len(id.value) > id.most || !utf8.ValidString(id.value) || strings.ContainsFunc(id.value, unicode.IsControl) {
 			return out, &memory.FieldError{Field: id.field, Reason: fmt.Sprintf("must be at most %d bytes, without control characters", id.most)}
 		}
+	}
+	if more, err := json.Marshal(e.Metadata); err != nil || len(more) > maxMore {
+		return out, &memory.FieldError{Field: "metadata", Reason: "must be at most 16 KiB as JSON"}
 	}
 	maps.Copy(out.Metadata, e.Metadata)
 	for _, reserved := range []string{memory.MetaChange, memory.MetaErased, memory.MetaPart, memory.MetaTold} {

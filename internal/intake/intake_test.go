@@ -145,6 +145,7 @@ func TestTakeRefusesWhole(t *testing.T) {
 		"metadata of a change":     {[]Event{{Type: memory.UserMessage, Text: "x", Metadata: map[string]any{memory.MetaChange: "{}"}}}, "events[0].metadata." + memory.MetaChange},
 		"metadata of an erasure":   {[]Event{{Type: memory.UserMessage, Text: "x", Metadata: map[string]any{memory.MetaErased: true}}}, "events[0].metadata." + memory.MetaErased},
 		"metadata of a part":       {[]Event{{Type: memory.UserMessage, Text: "x", Metadata: map[string]any{memory.MetaPart: 1}}}, "events[0].metadata." + memory.MetaPart},
+		"too much metadata":        {[]Event{{Type: memory.UserMessage, Text: "x", Metadata: map[string]any{"more": strings.Repeat("x", maxMore)}}}, "events[0].metadata"},
 		"metadata of what goes on": {[]Event{{Type: memory.UserMessage, Text: "x", Metadata: map[string]any{memory.MetaTold: nil}}}, "events[0].metadata." + memory.MetaTold},
 	} {
 		var field *memory.FieldError
