@@ -46,8 +46,8 @@ func (h *house) embeddingsOf(e config.Embeddings, model string) (*embed.Client, 
 			return nil, err
 		}
 	}
-	made, _ := h.embedders.LoadOrStore(e, sync.OnceValues(func() (*embed.Client, error) { return h.makeEmbeddings(e) }))
-	return made.(func() (*embed.Client, error))()
+	client, _ := h.embedders.LoadOrStore(e, made(func() (*embed.Client, error) { return h.makeEmbeddings(e) }))
+	return client.(func() (*embed.Client, error))()
 }
 
 // named is an embedder under the name that its model has at the endpoint, which

@@ -99,11 +99,32 @@ type house struct {
 	vectors  *stores[*vectors.Store]
 }
 
+// made returns what make returns, which is made once. What failed is tried again by
+// the next who asks: a disk or a table of files that was full need not stay so.
+func made[T any](make func() (T, error)) func() (T, error) {
+	var mu sync.Mutex
+	var done bool
+	var it T
+	return func() (T, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if done {
+			return it, nil
+		}
+		fresh, err := make()
+		if err != nil {
+			return fresh, err
+		}
+		it, done = fresh, true
+		return it, nil
+	}
+}
+
 func newHouse(now func() time.Time, getenv func(string) string, environ []string) *house {
 	h := &house{now: now, getenv: getenv, environ: environ}
-	h.redactor = sync.OnceValues(h.makeRedactor)
-	h.model = sync.OnceValues(h.makeModel)
-	h.upstream = sync.OnceValues(h.makeUpstream)
+	h.redactor = made(h.makeRedactor)
+	h.model = made(h.makeModel)
+	h.upstream = made(h.makeUpstream)
 	h.life, h.end = context.WithCancel(context.Background())
 	h.log = zerolog.New(os.Stderr).With().Timestamp().Logger()
 	h.losses = &vitals.Losses{Dir: h.agentDir, Now: now, Log: h.log}

@@ -44,7 +44,7 @@ func (h *house) makeProxy() *proxy.Proxy {
 			}
 			return runtime.FlushAt(cfg)
 		},
-		Redact: lateRedactor{h}, Key: h.proxyKey, Now: h.now, Log: h.log,
+		Redact: lateRedactor{h}, Key: made(h.proxyKey), Now: h.now, Log: h.log,
 	})
 }
 

@@ -33,7 +33,7 @@ func (x *exchange) nameSession(named string) error {
 		x.session.ID, x.named = named, true
 		return session.CheckID(named)
 	}
-	key, err := x.p.key()
+	key, err := x.p.Key()
 	if err != nil {
 		return nil // remember reports it
 	}
@@ -94,7 +94,7 @@ func (x *exchange) trouble(what string, err error) {
 
 // enter opens what the exchange needs of memory.
 func (x *exchange) enter() error {
-	key, err := x.p.key()
+	key, err := x.p.Key()
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ type Options struct {
 	// FlushAt is how many tokens of a session fill the model's window.
 	FlushAt func(memory.AgentID) int
 	Redact  interface{ Text(string) string }
-	Key     func() ([]byte, error) // a secret of the home's, for the ids of messages
+	Key     func() ([]byte, error) // a secret of the home's, for the ids of messages; asked for by each request
 	Now     func() time.Time
 	Log     zerolog.Logger
 }
@@ -90,13 +90,12 @@ type Proxy struct {
 	mux     *http.ServeMux
 	threads threads
 	blocks  blocks
-	key     func() ([]byte, error)
 	stats   struct{ requests, recallFailed, captureFailed, tokensIn, tokensOut atomic.Int64 }
 }
 
 // New returns a proxy.
 func New(o Options) *Proxy {
-	p := &Proxy{Options: o, mux: http.NewServeMux(), key: sync.OnceValues(o.Key)}
+	p := &Proxy{Options: o, mux: http.NewServeMux()}
 	p.mux.HandleFunc("POST /v1/chat/completions", p.chat)
 	p.mux.HandleFunc("POST /v1/embeddings", func(w http.ResponseWriter, r *http.Request) { p.plain(w, r, "/embeddings") })
 	p.mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, r *http.Request) { p.plain(w, r, "/models") })
