@@ -38,7 +38,7 @@ race: tools ## the same under the race detector
 # SCALE is per cent of the whole work; ROWS=F1,F4 takes only these; STRICT=1
 # fails also where root or a tool is missing.
 SCALE ?= 100
-fault: tools ## the fault matrix: about 10 minutes; ROWS=F1,F4 SCALE=5 for less
+fault: tools ## the fault matrix: about 25 minutes of two cores; ROWS=F1,F4 SCALE=5 for less
 	$(GO) run ./internal/judge/fault/matrix -results bin/fault -scale $(SCALE) -rows '$(ROWS)' $(if $(STRICT),-strict)
 
 SOAK ?= 10m
